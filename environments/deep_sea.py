@@ -167,4 +167,6 @@ def draw_tosses(key: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
     of a corner's reward, float32 `[]`, ~ N(0, 1).
   """
   fails_key, noise_key = jax.random.split(key)
-  return jax.random.bernoulli(fails_key, 1 / size), jax.random.normal(noise_key)
+  return jax.random.bernoulli(fails_key, 1 / size), jax.random.normal(
+    noise_key, dtype=jnp.float32
+  )

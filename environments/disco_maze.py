@@ -94,7 +94,7 @@ class DiscoMaze(ranges.Checked, jax_types.Environment):
     """A new maze, with the agent at a random position."""
     maze_key, start_key, colour_key = jax.random.split(key, 3)
     is_open = mazes.perfect_maze(maze_key, self.size)
-    noise = jax.random.uniform(start_key, is_open.shape)
+    noise = jax.random.uniform(start_key, is_open.shape, jnp.float32)
     start = jnp.argmax(jnp.where(is_open, noise, -1.0))
     position = jnp.stack(jnp.divmod(start, self.size)).astype(jnp.int32)
     state = State(

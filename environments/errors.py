@@ -1,6 +1,10 @@
 """Errors of environments."""
 
 import difflib
+import operator
+import pathlib
+import sys
+import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,6 +46,33 @@ class NonFiniteError(FloatingPointError):
     )
 
 
+# Whose lines are not shown as the place of an error, if others are among its lines.
+_OURS = {
+  *("explorax", "jax", "jaxlib", "haiku", "numpy", "gymnasium", "dm_env", "chex"),
+  *("optax", "ray", *sys.stdlib_module_names),
+}
+
+
+def place(error: BaseException) -> str:
+  """`my_env.py:12`: the user's last line of an error's traceback, or its last line."""
+  return users_line(error) or _line(traceback.extract_tb(error.__traceback__)[-1:])
+
+
+def users_line(error: BaseException) -> str:
+  """The last line that is in neither our code nor a library's; '' if there is none."""
+  users: list[traceback.FrameSummary] = []
+  for frame, line in traceback.walk_tb(error.__traceback__):
+    spec = frame.f_globals.get("__spec__")  # Also of `python -m`, in `__main__`.
+    module = str(spec.name if spec else frame.f_globals.get("__name__"))
+    if module.partition(".")[0] not in _OURS:
+      users = [traceback.FrameSummary(frame.f_code.co_filename, line, "")]
+  return _line(users)
+
+
+def _line(frames: list[traceback.FrameSummary]) -> str:
+  return "".join(f"{pathlib.Path(x.filename).name}:{x.lineno}" for x in frames)
+
+
 def first_non_finite(array: np.ndarray) -> float:
   """The first NaN or infinity of `array` in row-major order."""
   flat = np.ravel(array)
@@ -54,12 +85,16 @@ def number_of_values(quantity: str, number: Any) -> int:
   Raises:
     TypeError: if it is not a whole number from 1 to 2²⁰.
   """
-  if not isinstance(number, int | np.integer) or not 1 <= number <= _MAX_VALUES:
+  try:
+    whole = operator.index(number)
+  except TypeError:
+    whole = 0
+  if not 1 <= whole <= _MAX_VALUES:
     raise TypeError(
       f"the environment's {quantity} have {number!r} values; agents here have an input "
       f"or output for each: it must be a whole number from 1 to {_MAX_VALUES:,}."
     )
-  return int(number)
+  return whole
 
 
 def did_you_mean(

@@ -22,7 +22,8 @@ def make(
   """Makes the environment `kind:name`.
 
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
-  - `gym:CartPole-v1`: one that is registered with gymnasium.
+  - `gym:CartPole-v1`: one that is registered with gymnasium; the packages of
+    `gymnasium_environments.REGISTERING`, such as minigrid, are imported if needed.
   - `jax:disco_maze/21`: one written in JAX, with its size if it has one; settings
     follow a comma: `jax:mountain_car,time_limit=500`. See `jax_environments`.
   - `atari:Pong`: an Atari 2600 game in camel case, preprocessed by a profile: `dqn`

@@ -117,7 +117,7 @@ class GridWorld(ranges.Checked, jax_types.Environment):
 
     def disturb() -> jax.Array:
       noise_key, direction_key = jax.random.split(key)
-      preference = jax.random.uniform(direction_key, (len(MOVES),))
+      preference = jax.random.uniform(direction_key, (len(MOVES),), jnp.float32)
       anywhere = jnp.argmax(jnp.where(free, preference, -1.0))
       noisy = jax.random.bernoulli(noise_key, params.noise)
       return jnp.where(noisy, anywhere, action).astype(jnp.int32)

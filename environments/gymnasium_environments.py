@@ -1,6 +1,8 @@
 """gymnasium's environments as dm_env ones."""
 
+import importlib
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -8,10 +10,23 @@ import gymnasium
 import numpy as np
 from gymnasium.envs import registration
 
-from explorax.environments import atari_environments, errors, standard
+from explorax.environments import atari_environments, errors, specs, standard
 
 # The kinds of gymnasium's own environments that are cheap to make and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")
+# The modules that register environments with gymnasium when they are imported, and how
+# the names begin that each registers. Only these are imported for a name.
+REGISTERING = {
+  "ale_py": ("ALE/",),
+  "flappy_bird_gymnasium": ("FlappyBird-",),
+  "highway_env": ("highway-", "merge-", "roundabout-", "intersection-", "exit-"),
+  "minatar.gym": ("MinAtar/",),
+  "minigrid": ("MiniGrid-", "BabyAI-"),
+  "minihack": ("MiniHack-",),
+  "miniworld": ("MiniWorld-",),
+  "nle": ("NetHack",),
+  "vizdoom.gymnasium_wrapper": ("Vizdoom",),
+}
 _ARRAYS = (
   gymnasium.spaces.Box,
   gymnasium.spaces.MultiBinary,
@@ -33,7 +48,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._seed: int | None = seed
     self._reset_next_step = True
     self._first_action = _start(environment.action_space) or 0
-    self._first_observation = _start(environment.observation_space) or 0
+    self._space = environment.observation_space
 
   def seed_next_reset(self, seed: int) -> None:
     """Seeds the environment again, at its next reset."""
@@ -43,7 +58,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     observation, _ = self._environment.reset(seed=self._seed)
     self._seed = None
     self._reset_next_step = False
-    return dm_env.restart(self._observe(observation))
+    return dm_env.restart(_observe(self._space, observation))
 
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
@@ -51,7 +66,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     observation, reward, terminated, truncated, _ = self._environment.step(
       int(action) + self._first_action
     )
-    observation = self._observe(observation)
+    observation = _observe(self._space, observation)
     if _flag("terminated", terminated):
       self._reset_next_step = True
       return dm_env.termination(reward, observation)
@@ -60,22 +75,14 @@ class GymnasiumEnvironment(dm_env.Environment):
       return dm_env.truncation(reward, observation)
     return dm_env.transition(reward, observation)
 
-  def _observe(self, observation: Any) -> Any:
-    # StandardEnvironment refuses what is not a number, in its own words.
-    if not self._first_observation or np.shape(observation):
-      return observation
-    is_number = np.asarray(observation).dtype.kind in "iuf"
-    return observation - self._first_observation if is_number else observation
-
-  # Other spaces are returned as they are, and StandardEnvironment refuses them.
+  # StandardEnvironment refuses what is not supported, in its own words.
   def observation_spec(self) -> Any:
-    space = self._environment.observation_space
-    if isinstance(space, _ARRAYS):
-      return dm_env.specs.Array(space.shape, space.dtype, "observation")
-    return _discrete_spec(space, "observation")
+    return _spec(self._space, "observation")
 
   def action_spec(self) -> Any:
-    return _discrete_spec(self._environment.action_space, "action")
+    space = self._environment.action_space
+    is_discrete = isinstance(space, gymnasium.spaces.Discrete)
+    return _spec(space, "action") if is_discrete else space
 
   def render(self) -> np.ndarray | None:
     """A picture, uint8 `[H, W, 3]`; None unless made with `render_mode="rgb_array"`."""
@@ -92,7 +99,9 @@ def load(
 ) -> standard.StandardEnvironment:
   """Makes the environment that gymnasium has registered as `gym_id`.
 
-  `package:Name-v0` imports the package first, as in `gymnasium.make`.
+  The package that registers it is imported first if it is one of `REGISTERING`;
+  `package:Name-v0` imports any package, as in `gymnasium.make`. The name may end in
+  `,layout=chw`; see `specs.of_array`.
 
   Args:
     gym_id: as registered.
@@ -103,6 +112,8 @@ def load(
     ValueError: if there is none, or it needs a package that is not installed.
     TypeError: if agents here do not support its actions or observations.
   """
+  gym_id, layout = specs.split_layout(gym_id)
+  _register(gym_id)
   # gymnasium passes on a render mode of None, which some environments do not accept.
   drawing: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
   try:
@@ -117,20 +128,50 @@ def load(
       known = atari_environments.names()
     raise ValueError(
       f"gymnasium has no environment 'gym:{gym_id}'"
-      + errors.did_you_mean(name, known, f": {error}")
+      + errors.did_you_mean(
+        name,
+        known,
+        f": {error} If a package registers it that explorax does not know, write "
+        f"'gym:PACKAGE:{gym_id}'.",
+      )
     ) from error
   except (ModuleNotFoundError, ValueError) as error:
     raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
   try:
-    return wrap(environment, seed=seed)
-  except TypeError as error:
+    return wrap(environment, seed=seed, layout=layout)
+  except (TypeError, specs.LayoutError) as error:
     environment.close()
-    raise TypeError(f"'gym:{gym_id}': {error}") from error
+    raise type(error)(f"'gym:{gym_id}': {error}") from error
 
 
-def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:
+def _register(gym_id: str) -> None:
+  """Imports the known package that registers an environment of this name."""
+  if gym_id in registration.registry:
+    return
+  for module, beginnings in REGISTERING.items():
+    if not gym_id.startswith(beginnings):
+      continue
+    package = module.partition(".")[0]
+    try:
+      imported: Any = importlib.import_module(module)
+    except ImportError as error:
+      raise ValueError(
+        f"'gym:{gym_id}' needs the package {package}, which cannot be imported "
+        f"({error}); install it: pip install {package}."
+      ) from error
+    # Some register theirs in a function, which gymnasium calls no longer.
+    if gym_id not in registration.registry and hasattr(imported, "register_envs"):
+      imported.register_envs()
+    return
+
+
+def wrap(
+  environment: gymnasium.Env, *, seed: int, layout: str | None = None
+) -> standard.StandardEnvironment:
   """A gymnasium environment for agents; see `GymnasiumEnvironment`."""
-  return standard.StandardEnvironment(GymnasiumEnvironment(environment, seed=seed))
+  return standard.StandardEnvironment(
+    GymnasiumEnvironment(environment, seed=seed), layout=layout
+  )
 
 
 def names() -> list[str]:
@@ -186,8 +227,33 @@ def _start(space: gymnasium.Space) -> int | None:
   return int(space.start) if isinstance(space, gymnasium.spaces.Discrete) else None
 
 
-def _discrete_spec(space: gymnasium.Space, name: str) -> Any:
+def _spec(space: gymnasium.Space, name: str) -> Any:
+  """Specs in dicts and tuples, as the space; a space without one is returned."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    return {key: _spec(each, name) for key, each in space.items()}
+  if isinstance(space, gymnasium.spaces.Tuple):
+    return tuple(_spec(each, name) for each in space)
   if isinstance(space, gymnasium.spaces.Discrete):
     number = errors.number_of_values(f"{name}s", space.n)
     return dm_env.specs.DiscreteArray(number, np.int32, name)
+  if isinstance(space, _ARRAYS):
+    return dm_env.specs.Array(space.shape, space.dtype, name)
   return space
+
+
+def _observe(space: gymnasium.Space, observation: Any) -> Any:
+  """An observation with discrete values that count from 0."""
+  if isinstance(space, gymnasium.spaces.Dict) and isinstance(observation, Mapping):
+    return {
+      key: _observe(space[key], part)
+      for key, part in observation.items()
+      if key in space.spaces
+    }
+  if isinstance(space, gymnasium.spaces.Tuple) and isinstance(observation, tuple):
+    return tuple(map(_observe, space, observation))
+  # StandardEnvironment refuses what is not a number, in its own words.
+  first = _start(space)
+  if not first or np.shape(observation):
+    return observation
+  is_number = np.asarray(observation).dtype.kind in "iuf"
+  return observation - first if is_number else observation

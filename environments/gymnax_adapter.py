@@ -1,7 +1,7 @@
 """Environments of other JAX libraries, by their protocol: no library is imported.
 
-`reset` and `step` are pure functions. The number of arguments and the structure of the
-result determine the protocol:
+`reset` and `step` are pure functions. The number of arguments and of the values that they
+return determine the protocol, and no name of a field does:
 
 | protocol | `reset` | `step` |
 | --- | --- | --- |
@@ -14,7 +14,9 @@ used instead of `reset` and `step`, which start the next episode in the step tha
 one and lose the episode's last observation.
 """  # noqa: E501
 
+import contextlib
 import dataclasses
+import enum
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -73,6 +75,7 @@ class GymnaxEnvironment(jax_types.Environment):
     self._environment = environment
     if params is None:
       params = getattr(environment, "default_params", ())
+      params = params() if callable(params) else params
     self._params = params
     # A wrapper may forward to the wrapped `step_env`, which would bypass the wrapper.
     has_step_env = hasattr(type(environment), "step_env")
@@ -82,6 +85,7 @@ class GymnaxEnvironment(jax_types.Environment):
     _check_signature(
       "step", self._step_function, (2, 3, 4), "([key, ]state, action[, params])"
     )
+    self._protocol = self._find_protocol(params)
     self._resets_itself = hasattr(environment, "step_env") and not has_step_env
     self._num_actions = _num_actions(environment, params)
     self._num_values = _num_values(environment, params)
@@ -112,7 +116,7 @@ class GymnaxEnvironment(jax_types.Environment):
     params: jax_types.Params,
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
     """Takes one step."""
-    done = self._advance(key, state, action, params)
+    done = self._advance(key, self._with_keys(state), action, params)
     return self._fixed(done.state), jax_types.transition(
       self._one_array(done.observation),
       done.reward,
@@ -120,16 +124,48 @@ class GymnaxEnvironment(jax_types.Environment):
       truncated=jnp.asarray(done.truncated, bool),
     )
 
+  def _find_protocol(self, params: Any) -> str:
+    """`gymnax`, `navix` or `jumanji`: by what `reset` and `step` return."""
+    key = jax.eval_shape(jax.random.PRNGKey, 0)
+    kinds: list[str] = []
+
+    def begin(key: jax.Array) -> None:
+      result = self._reset(key, params)
+      name = type(self._environment).__name__
+      if not _is_tuple(result):
+        if not (hasattr(result, "observation") and hasattr(result, "step_type")):
+          raise TypeError(
+            f"reset() of {name} returned one value; it must return "
+            "(observation, state)."
+          )
+        kinds.append("navix")
+        return
+      if len(result) != 2:
+        raise TypeError(
+          f"reset() of {name} returned {len(result)} values; it must return "
+          "(observation, state)."
+        )
+      kinds.append("gymnax")
+      if _num_parameters(self._step_function) == 2:
+        with contextlib.suppress(Exception):  # Its state is not the first value.
+          stepped = self._step_function(result[0], jnp.int32(0))
+          if _is_tuple(stepped) and len(stepped) == 2:
+            kinds[-1] = "jumanji"
+
+    jax.eval_shape(begin, key)
+    return kinds[-1]
+
+  def _reset(self, key: jax.Array, params: Any) -> Any:
+    takes_params = _num_parameters(self._reset_function) > 1
+    return self._reset_function(key, *([params] if takes_params else []))
+
   def _begin(self, key: jax.Array, params: Any) -> tuple[Any, Any]:
     """(observation, state)."""
-    takes_params = _num_parameters(self._reset_function) > 1
-    result = self._reset_function(key, *([params] if takes_params else []))
-    if hasattr(result, "step_type"):
+    result = self._reset(key, params)
+    if self._protocol == "navix":
       return result.observation, result
-    observation, state = result
-    if hasattr(state, "step_type"):
-      return state.observation, observation
-    return observation, state
+    first, second = result
+    return (second.observation, first) if self._protocol == "jumanji" else result
 
   def _advance(self, key: jax.Array, state: Any, action: Any, params: Any) -> _Step:
     arguments = {
@@ -138,7 +174,7 @@ class GymnaxEnvironment(jax_types.Environment):
       4: (key, state, action, params),
     }[_num_parameters(self._step_function)]
     result = self._step_function(*arguments)
-    if hasattr(result, "step_type"):
+    if self._protocol == "navix":
       return _Step(
         result.observation,
         result,
@@ -146,7 +182,7 @@ class GymnaxEnvironment(jax_types.Environment):
         result.step_type == _NAVIX_TERMINATION,
         result.step_type == _NAVIX_TRUNCATION,
       )
-    if len(result) == 2:
+    if self._protocol == "jumanji":
       state, timestep = result
       last = timestep.step_type == dm_env.StepType.LAST
       ends = last & (timestep.discount == 0)
@@ -155,6 +191,13 @@ class GymnaxEnvironment(jax_types.Environment):
 
   def _of_values(self, result: tuple[Any, ...], params: Any) -> _Step:
     """The `_Step` of a result of four, five or six values."""
+    if not (_is_tuple(result) and 4 <= len(result) <= 6):
+      number = len(result) if _is_tuple(result) else "one"
+      raise TypeError(
+        f"step() of {type(self._environment).__name__} returned {number} values; it "
+        "must return (observation, state, reward, done[, info]) or (observation, "
+        "state, reward, terminated, truncated, info)."
+      )
     observation, state, reward, *ends = result
     info = ends.pop() if len(ends) > 1 else {}
     if isinstance(info, dict) and "final_observation" in info:
@@ -175,7 +218,8 @@ class GymnaxEnvironment(jax_types.Environment):
         observation, state, reward, done, environment.is_truncated(state, params)
       )
     limits = [name for name in _TIME_LIMITS if hasattr(params, name)]
-    if limits and hasattr(environment, "is_terminal"):
+    can_lift = dataclasses.is_dataclass(params) and hasattr(environment, "is_terminal")
+    if limits and can_lift:
       unlimited = dataclasses.replace(params, **{limits[0]: _INT32_MAX})
       terminated = done & environment.is_terminal(state, unlimited)
       return _Step(observation, state, reward, terminated, done)
@@ -190,15 +234,45 @@ class GymnaxEnvironment(jax_types.Environment):
     return jnp.concatenate([jnp.ravel(part).astype(jnp.float32) for part in parts])
 
   def _fixed(self, state: Any) -> Any:
-    """The state, its arrays with the same dtypes after a reset and after a step."""
-    return jax.tree.map(lambda x, dtype: jnp.asarray(x, dtype), state, self._dtypes)
+    """The state, its arrays with the same dtypes after a reset and after a step.
+
+    Typed keys are the arrays of their data, which checkpoints can contain.
+    """
+
+    def fixed(x: Any, dtype: Any) -> jax.Array:
+      return jax.random.key_data(x) if _is_key(dtype) else jnp.asarray(x, dtype)
+
+    return jax.tree.map(fixed, state, self._dtypes)
+
+  def _with_keys(self, state: Any) -> Any:
+    """The state with its typed keys."""
+    keys = iter(self._key_kinds)
+
+    def typed(x: jax.Array, dtype: Any) -> jax.Array:
+      return jax.random.wrap_key_data(x, impl=next(keys)) if _is_key(dtype) else x
+
+    return jax.tree.map(typed, state, self._dtypes)
 
   def _trace(self, params: Any) -> tuple[dm_env.specs.Array, Any]:
     """(spec of the observations, dtypes of the state's arrays)."""
     name = type(self._environment).__name__
     key = jax.eval_shape(jax.random.PRNGKey, 0)
     action = jax.ShapeDtypeStruct((), jnp.int32)
-    observation, first = jax.eval_shape(self._begin, key, params)
+    self._key_kinds: list[Any] = []
+
+    def begin(key: jax.Array, params: Any) -> tuple[Any, Any]:
+      observation, state = self._begin(key, params)
+      for leaf in jax.tree.leaves(state):
+        if isinstance(leaf, str | bytes | enum.Enum):
+          raise TypeError(
+            f"the state of {name} contains {leaf!r}, but it must consist of arrays and "
+            "numbers: keep strings and enums in static fields."
+          )
+        if _is_key(getattr(leaf, "dtype", None)):
+          self._key_kinds.append(jax.random.key_impl(leaf))
+      return observation, state
+
+    observation, first = jax.eval_shape(begin, key, params)
     after = jax.eval_shape(self._advance, key, first, action, params)
     kept = [jax.tree.map(lambda x: x.shape, tree) for tree in (first, after.state)]
     if kept[0] != kept[1]:
@@ -212,11 +286,12 @@ class GymnaxEnvironment(jax_types.Environment):
           f"step() of {name} returns {quantity!r} of shape {shape}; agents here are "
           "one agent in one environment: it must be a scalar."
         )
+    dtypes = jax.tree.map(lambda x: x.dtype, after.state)
     if self._num_values:
-      return specs.OneHotArray((self._num_values,), "observation"), after.state
+      return specs.OneHotArray((self._num_values,), "observation"), dtypes
     joined = jax.eval_shape(self._one_array, observation)
     spec = dm_env.specs.Array(joined.shape, joined.dtype, "observation")
-    return spec, jax.tree.map(lambda x: x.dtype, after.state)
+    return spec, dtypes
 
 
 def adapt(
@@ -235,9 +310,20 @@ def adapt(
   environment, params = candidate if is_pair else (candidate, None)
   if not all(callable(getattr(environment, name, None)) for name in ("reset", "step")):
     return None
-  if not callable(getattr(environment, "default_params", None)):
+  ours = ("default_params", "observation_spec", "reset", "step")
+  if not all(callable(getattr(environment, name, None)) for name in ours):
     environment = GymnaxEnvironment(environment, params)
   return environment, environment.default_params() if params is None else params
+
+
+def _is_tuple(result: Any) -> bool:
+  """Whether a function returned several values, and not one object with fields."""
+  return type(result) is tuple
+
+
+def _is_key(dtype: Any) -> bool:
+  """Whether arrays of this dtype are typed keys."""
+  return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
 
 
 def _num_parameters(function: Callable[..., Any]) -> int:

@@ -9,7 +9,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from explorax.environments import gymnax_adapter, jax_adapter, jax_types, standard
+from explorax.environments import (
+  gymnax_adapter,
+  jax_adapter,
+  jax_types,
+  specs,
+  standard,
+)
 
 
 class _Library(NamedTuple):
@@ -17,12 +23,14 @@ class _Library(NamedTuple):
 
   Attributes:
     module: the name of the module to import.
+    install: what pip installs for it, with what the package itself forgets.
     make: (module, name) → the environment, or (environment, params).
     example: an environment's name.
     description: a line for the list of kinds.
   """
 
   module: str
+  install: str
   make: Callable[[Any, str], Any]
   example: str
   description: str
@@ -31,18 +39,21 @@ class _Library(NamedTuple):
 LIBRARIES = {
   "gymnax": _Library(
     "gymnax",
+    "gymnax six",
     lambda module, name: module.make(name),
     "CartPole-v1",
     "classic control, bsuite and MinAtar in JAX",
   ),
   "craftax": _Library(
     "craftax.craftax_env",
+    "craftax",
     lambda module, name: module.make_craftax_env_from_name(name, auto_reset=False),
     "Craftax-Classic-Symbolic-v1",
     "Crafter's open world in JAX",
   ),
   "jaxtari": _Library(
     "jaxtari",
+    "git+https://github.com/k4ntz/Jaxtari",
     lambda module, name: module.make(name),
     "pong",
     "Atari's games written in JAX, their objects as numbers: 60 steps a second, "
@@ -50,11 +61,13 @@ LIBRARIES = {
   ),
   "navix": _Library(
     "navix",
+    "navix",
     lambda module, name: module.make(name, disable_autoreset=True),
     "Navix-DoorKey-6x6-v0",
     "MiniGrid in JAX",
   ),
   "jumanji": _Library(
+    "jumanji",
     "jumanji",
     lambda module, name: module.make(name),
     "Maze-v0",
@@ -64,19 +77,20 @@ LIBRARIES = {
 
 
 def load(name: str, *, library: str, seed: int) -> standard.StandardEnvironment:
-  """Makes an environment of the library by its name.
+  """Makes an environment of the library by its name, which may end in `,layout=chw`.
 
   Raises:
     ValueError: if the library is not installed, or it has no such environment.
     TypeError: see `gymnax_adapter.GymnaxEnvironment`.
   """
+  name, layout = specs.split_layout(name)
   try:
     environment, params = make(library, name)
-  except TypeError as error:
-    raise TypeError(f"'{library}:{name}': {error}") from error
-  return standard.StandardEnvironment(
-    jax_adapter.JaxEnvironment(environment, params, seed=seed)
-  )
+    return standard.StandardEnvironment(
+      jax_adapter.JaxEnvironment(environment, params, seed=seed), layout=layout
+    )
+  except (TypeError, specs.LayoutError) as error:
+    raise type(error)(f"'{library}:{name}': {error}") from error
 
 
 @functools.lru_cache
@@ -88,7 +102,8 @@ def make(library: str, name: str) -> tuple[jax_types.Environment, jax_types.Para
   except ImportError as error:
     raise ValueError(
       f"{full!r} cannot be made, since {library!r} cannot be imported ({error}); "
-      f"'pip install {library}' installs it."
+      f"'pip install {known.install}' installs it, in an environment without Reverb, "
+      "which needs an old JAX."
     ) from error
   try:
     made = known.make(module, name)

@@ -32,8 +32,8 @@ def perfect_maze(key: jax.Array, size: int) -> jax.Array:
   rooms, near, doors = _plan(size)
   num_rooms = len(rooms)
   start_key, choice_key = jax.random.split(key)
-  start = jax.random.randint(start_key, (), 0, num_rooms)
-  preference = jax.random.uniform(choice_key, (2 * (num_rooms - 1), 4))
+  start = jax.random.randint(start_key, (), 0, num_rooms, jnp.int32)
+  preference = jax.random.uniform(choice_key, (2 * (num_rooms - 1), 4), jnp.float32)
 
   def move(i: jax.Array, walk: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
     room, seen, parent, is_open = walk

@@ -80,9 +80,10 @@ def picture(
   with contextlib.suppress(NotImplementedError):
     frame = raw.render() if hasattr(raw, "render") else None
   if frame is None:
-    return _of_observation(
-      environment.observation_spec(), raw.observation_spec(), timestep.observation
-    )
+    spec, observation = environment.observation_spec(), timestep.observation
+    if isinstance(spec, specs.Image):
+      spec, observation = spec.encoded, spec.encode(observation)
+    return _of_observation(spec, raw.observation_spec(), observation)
   frame = np.asarray(frame)
   if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[-1] != 3:
     raise ValueError(

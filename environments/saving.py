@@ -6,10 +6,13 @@ generators are saved; for all others, the attributes named by their attribute `K
 JSON's types. Both restart with a new episode.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import dm_env
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from explorax.environments import jax_adapter, standard
@@ -50,6 +53,34 @@ def save(environment: dm_env.Environment) -> tuple[Any, dict[str, Any]]:
   kept = _kept(environment)
   layers = [_of_layer(layer) for layer in _layers(environment)]
   return (), {"layers": layers, "kept": kept}
+
+
+def check(environment: dm_env.Environment) -> None:
+  """Refuses an environment whose state no checkpoint can contain.
+
+  Raises:
+    TypeError: if its state has typed keys, or what it keeps has no type of JSON.
+  """
+  raw = standard.unwrap(environment)
+  name = type(raw).__name__
+  if isinstance(raw, jax_adapter.JaxEnvironment):
+    state = raw.shapes({"begun": True})
+    if any(
+      jnp.issubdtype(x.dtype, jax.dtypes.prng_key) for x in jax.tree.leaves(state)
+    ):
+      raise TypeError(
+        f"the state of {type(raw.pure[0]).__name__} contains a typed key, which no "
+        "checkpoint can contain; keep its jax.random.key_data."
+      )
+    return
+  for attribute, value in _kept(environment).items():
+    try:
+      json.dumps(value)
+    except (TypeError, ValueError) as error:
+      raise TypeError(
+        f"{name}.KEPT names {attribute!r}, which no checkpoint can contain ({error}); "
+        "it may consist of numbers, strings, lists and dicts."
+      ) from error
 
 
 def shapes(environment: dm_env.Environment, counts: Mapping[str, Any]) -> Any:

@@ -1,5 +1,7 @@
 """Specs that extend dm_env's, and the encoding of their observations."""
 
+import math
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dm_env
@@ -16,6 +18,16 @@ class EnvironmentSpec(NamedTuple):
 
   observations: dm_env.specs.Array
   actions: dm_env.specs.DiscreteArray
+
+
+# The axes of images: frames, height, width, channels.
+LAYOUTS = ("hwc", "chw", "hw", "fhwc", "fchw", "flat")
+# A picture in floats, or in grey, cannot be told from other arrays if it is smaller.
+_LEAST_SIDE, _LEAST_SIDE_OF_PICTURE = 5, 36
+
+
+class LayoutError(ValueError):
+  """It is not clear which axes of an image are which."""
 
 
 class _ByArguments(dm_env.specs.Array):
@@ -123,6 +135,121 @@ def num_frames(spec: dm_env.specs.Array) -> int:
   return spec.num_frames if isinstance(spec, StackedFrames) else 1
 
 
+class Image(_ByArguments):
+  """Images whose axes are not height, width and channels in this order.
+
+  Environments return them as they are; encoded (`make_encoding`), they are
+  `[H, W, C]`, where frames are joined along the channels, the first one first. The
+  layout `flat` makes one vector of an array that is not an image.
+  """
+
+  def __init__(
+    self, shape: tuple[int, ...], dtype: Any, layout: str, name: str | None = None
+  ):
+    """`layout` names the axes of `shape`, as `chw`; one of `LAYOUTS`.
+
+    Raises:
+      LayoutError: if there is no such layout, or it has another number of axes.
+    """
+    super().__init__(shape, dtype, name)
+    self.layout = layout
+    if layout not in LAYOUTS:
+      raise LayoutError(
+        f"there is no layout {layout!r} of images; use one of {', '.join(LAYOUTS)} "
+        "(c: channels, h: height, w: width, f: frames)."
+      )
+    if layout != "flat" and len(layout) != len(self.shape):
+      raise LayoutError(
+        f"the layout {layout!r} has {len(layout)} axes, but observations are of shape "
+        f"{self.shape}; use another one of {', '.join(LAYOUTS)}."
+      )
+
+  @property
+  def encoded(self) -> dm_env.specs.Array:
+    """The spec of the same images as `[H, W, C]`."""
+    if self.layout == "flat":
+      return dm_env.specs.Array((math.prod(self.shape),), self.dtype, self.name)
+    sides = dict(zip(self.layout, self.shape, strict=True))
+    channels = sides.get("f", 1) * sides.get("c", 1)
+    return dm_env.specs.Array((sides["h"], sides["w"], channels), self.dtype, self.name)
+
+  def encode(self, observation: Any) -> Any:
+    """One observation as `[H, W, C]`, for numpy or jax arrays."""
+    if self.layout != "flat":
+      axes = [self.layout.index(axis) for axis in "hwfc" if axis in self.layout]
+      observation = observation.transpose(axes)
+    return observation.reshape(self.encoded.shape)
+
+
+class Part(NamedTuple):
+  """An array or a whole number in an observation that consists of several.
+
+  Attributes:
+    path: the keys and positions that lead to it.
+    spec: a `DiscreteArray` becomes one-hot.
+  """
+
+  path: tuple[Any, ...]
+  spec: Any
+
+  def __str__(self) -> str:
+    return "".join(f"[{key!r}]" for key in self.path)
+
+  @property
+  def size(self) -> int:
+    is_number = isinstance(self.spec, dm_env.specs.DiscreteArray)
+    return int(self.spec.num_values) if is_number else math.prod(self.spec.shape)
+
+  def of(self, observation: Any) -> Any:
+    """This part of an observation."""
+    for key in self.path:
+      observation = observation[key]
+    return observation
+
+  def vector(self, value: Any) -> np.ndarray:
+    """The part as float32 `[size]`."""
+    if not isinstance(self.spec, dm_env.specs.DiscreteArray):
+      return np.asarray(value, np.float32).reshape(self.size)
+    one_hot = np.zeros(self.size, np.float32)
+    one_hot[int(value)] = 1.0
+    return one_hot
+
+
+class JoinedArrays(_ByArguments):
+  """Several arrays in dicts or tuples, joined into one float32 vector.
+
+  Dicts are in the order of their keys. An encoding (`make_encoding`) takes the vector,
+  or the dicts and tuples.
+  """
+
+  def __init__(self, parts: tuple[Part, ...], name: str | None = None):
+    super().__init__((sum(part.size for part in parts),), np.float32, name)
+    self.parts = tuple(Part(tuple(part.path), _plain(part.spec)) for part in parts)
+
+  def join(self, observation: Any) -> np.ndarray:
+    """Dicts and tuples as the vector, without checks."""
+    return np.concatenate([part.vector(part.of(observation)) for part in self.parts])
+
+
+def _plain(spec: Any) -> Any:
+  """What a part's spec says of its numbers, without its name, dtype and bounds."""
+  if isinstance(spec, dm_env.specs.DiscreteArray):
+    return dm_env.specs.DiscreteArray(int(spec.num_values))
+  return dm_env.specs.Array(spec.shape, np.float32)
+
+
+def parts(spec: Any, path: tuple[Any, ...] = ()) -> Iterator[Part]:
+  """The parts of a spec of dicts, tuples and lists."""
+  if isinstance(spec, Mapping):
+    for key in sorted(spec):
+      yield from parts(spec[key], (*path, key))
+  elif isinstance(spec, tuple | list):
+    for key, item in enumerate(spec):
+      yield from parts(item, (*path, key))
+  else:
+    yield Part(path, spec)
+
+
 class ImageWithState(_ByArguments):
   """An image with an extra last row that holds numbers instead of pixels.
 
@@ -195,8 +322,15 @@ class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
 # Class of a recorded spec of observations, by its name.
 _RECORDED = {
   cls.__name__: cls
-  for cls in (dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState)
+  for cls in (
+    *(dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState),
+    *(Image, JoinedArrays),
+  )
 }
+
+
+def _is_discrete(part: Part) -> bool:
+  return isinstance(part.spec, dm_env.specs.DiscreteArray)
 
 
 def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
@@ -205,6 +339,11 @@ def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
   arguments = observations._get_constructor_kwargs()
   if "dtype" in arguments:
     arguments["dtype"] = np.dtype(arguments["dtype"]).name
+  if isinstance(observations, JoinedArrays):  # The number of values, or a shape.
+    arguments["parts"] = [
+      [list(part.path), part.size if _is_discrete(part) else list(part.spec.shape)]
+      for part in observations.parts
+    ]
   return {
     "observations": {
       "class": type(observations).__name__,
@@ -223,6 +362,16 @@ def from_record(record: Any) -> EnvironmentSpec:
   try:
     arguments = dict(record["observations"])
     cls = _RECORDED[arguments.pop("class")]
+    if cls is JoinedArrays:
+      arguments["parts"] = [
+        Part(
+          tuple(path),
+          dm_env.specs.DiscreteArray(size)
+          if isinstance(size, int)
+          else dm_env.specs.Array(tuple(size), np.float32),
+        )
+        for path, size in arguments["parts"]
+      ]
     arguments = {
       k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()
     }
@@ -295,12 +444,16 @@ def _above_the_diagonal(position: int, shape: tuple[int, ...]) -> str:
 
 
 class Dense:
-  """Stores an observation unchanged, as float32 unless it is uint8."""
+  """Stores an observation as float32, unless it is uint8, and images as `[H, W, C]`."""
 
   def __init__(self, spec: dm_env.specs.Array):
     self.spec = spec
+    self._encode = spec.encode if isinstance(spec, Image) else None
+    self._join = spec.join if isinstance(spec, JoinedArrays) else None
     if isinstance(spec, ImageWithState):
       return
+    if isinstance(spec, Image):
+      spec = spec.encoded
     dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
     if isinstance(spec, StackedFrames):
       self.spec = StackedFrames(spec.shape, dtype, spec.num_frames, spec.name)
@@ -308,13 +461,75 @@ class Dense:
       self.spec = dm_env.specs.Array(spec.shape, dtype, spec.name)
 
   def __call__(self, observation: Any) -> np.ndarray:
-    return np.asarray(observation, self.spec.dtype)
+    if self._join is not None and not isinstance(observation, np.ndarray):
+      return self._join(observation)
+    array = np.asarray(observation, self.spec.dtype)
+    return array if self._encode is None else self._encode(array)
 
   def on_device(self, observation: "jax.Array") -> "jax.Array":
     """The same within a jitted function."""
-    return observation.astype(self.spec.dtype)
+    array = observation.astype(self.spec.dtype)
+    return array if self._encode is None else self._encode(array)
 
 
 def make_encoding(spec: dm_env.specs.Array) -> OneHotIndex | Dense:
   """The encoding for observations of `spec`."""
   return OneHotIndex(spec) if isinstance(spec, OneHotArray) else Dense(spec)
+
+
+def of_array(
+  shape: tuple[int, ...], dtype: Any, name: str | None = None, layout: str | None = None
+) -> dm_env.specs.Array:
+  """The spec of observations that are one array: an `Image` if its axes say so.
+
+  The channels are the axis that is smaller than the two others, or that differs from
+  the two others, which are equal. This holds for arrays of uint8 with sides of at
+  least 5 pixels, and for floats with sides of at least 36; `[H, W]` of uint8 with such
+  sides are grey. Four axes are frames of images.
+
+  Args:
+    shape: of the array.
+    dtype: of the array.
+    name: of the array.
+    layout: of the axes; None: it is found as above.
+
+  Raises:
+    LayoutError: if the layout cannot be found, or does not fit.
+  """
+  layout = layout or _find_layout(tuple(shape), np.dtype(dtype))
+  if layout is None or (layout == "hwc" and len(shape) == 3):
+    return dm_env.specs.Array(shape, dtype, name)
+  return Image(shape, dtype, layout, name)
+
+
+def split_layout(name: str) -> tuple[str, str | None]:
+  """Splits `name,layout=chw` into a name and the layout of images; None: not given."""
+  name, _, layout = name.partition(",layout=")
+  return name, layout or None
+
+
+def _find_layout(shape: tuple[int, ...], dtype: np.dtype) -> str | None:
+  """The layout of an array; None if it is `[H, W, C]`, or no image."""
+  if dtype != np.uint8 and dtype.kind != "f":
+    return None
+  is_bytes = dtype == np.uint8
+  if len(shape) == 2:
+    is_grey = is_bytes and min(shape) >= _LEAST_SIDE_OF_PICTURE
+    return "hw" if is_grey else None
+  least = _LEAST_SIDE if is_bytes else _LEAST_SIDE_OF_PICTURE
+  if len(shape) not in (3, 4) or sorted(shape[-3:])[1] < least:
+    return None
+  a, b, c = shape[-3:]
+  frames = "f" * (len(shape) - 3)
+  if c < min(a, b) or a == b != c:
+    return f"{frames}hwc" if frames else None
+  if a < min(b, c) or b == c != a:
+    return f"{frames}chw"
+  if not is_bytes:
+    return None
+  raise LayoutError(
+    f"the observations are images of shape {shape}, of which it is not clear what axis "
+    f"the channels are; add ,layout={frames}hwc or ,layout={frames}chw to the "
+    "environment's name, or ,layout=flat if they are no images (in Python: "
+    "layout='chw' of environments.wrap or BonusWrapper)."
+  )

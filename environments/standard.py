@@ -1,6 +1,7 @@
 """The one form in which agents see every environment."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -9,6 +10,14 @@ import numpy as np
 from explorax.environments import errors, specs
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
+_NESTED = (Mapping, tuple, list)
+# Specs that are already as agents take them.
+_OURS = (
+  specs.OneHotArray,
+  specs.ImageWithState,
+  specs.Image,
+  specs.JoinedArrays,
+)
 _REAL = "bifu"  # The kinds of numpy's dtypes for real numbers.
 _REWARD_SPEC = dm_env.specs.Array((), np.float32, "reward")
 _DISCOUNT_SPEC = dm_env.specs.BoundedArray((), np.float32, 0.0, 1.0, "discount")
@@ -19,7 +28,9 @@ class StandardEnvironment(dm_env.Environment):
 
   - Observations are one array: uint8 stays uint8, everything else becomes float32
     (integers beyond 2^24 lose precision there). A `DiscreteArray` observation
-    becomes a one-hot vector, and its spec a `specs.OneHotArray`.
+    becomes a one-hot vector, and its spec a `specs.OneHotArray`. Dicts and tuples of
+    arrays become one vector (`specs.JoinedArrays`). Images whose channels are not the
+    last axis stay as they are (`specs.Image`); encodings turn them.
   - Actions are discrete and their spec is int32; each action is converted to the
     environment's own dtype.
   - Rewards and discounts are float32 scalars; both are None at an episode's start.
@@ -36,6 +47,7 @@ class StandardEnvironment(dm_env.Environment):
     environment: dm_env.Environment,
     *,
     observation_spec: dm_env.specs.Array | None = None,
+    layout: str | None = None,
     copy: bool = True,
   ):
     """Wraps an environment.
@@ -44,12 +56,14 @@ class StandardEnvironment(dm_env.Environment):
       environment: the environment.
       observation_spec: a more specific spec than the environment's own, for example
         `specs.OneHotArray`; the environment's own by default.
+      layout: the axes of images, see `specs.of_array`.
       copy: copy every observation, for environments that write the next one into
         the same array. Without it an observation is copied only to convert it.
 
     Raises:
-      TypeError: if the actions are not discrete, or an observation is not a single
-        array of numbers.
+      TypeError: if the actions are not discrete, or observations are not arrays of
+        numbers.
+      ValueError: if it is not clear how images are laid out.
     """
     actions = _discrete_actions(environment.action_spec())
     spec = observation_spec or environment.observation_spec()
@@ -58,7 +72,12 @@ class StandardEnvironment(dm_env.Environment):
     self._action_spec = dm_env.specs.DiscreteArray(
       actions.num_values, np.int32, actions.name
     )
-    self._observation_spec = _standard_observation_spec(spec)
+    parts = tuple(specs.parts(spec)) if isinstance(spec, _NESTED) else ()
+    if parts:
+      _check_parts(parts)
+      spec = parts[0].spec if len(parts) == 1 else specs.JoinedArrays(parts)
+    self._parts = parts
+    self._observation_spec = _standard_observation_spec(spec, layout)
     self._index_spec = spec if isinstance(spec, dm_env.specs.DiscreteArray) else None
     is_discrete = self._index_spec is not None
     self._needed = "one whole number" if is_discrete else "one array of real numbers"
@@ -175,9 +194,11 @@ class StandardEnvironment(dm_env.Environment):
     )
 
   def _observe(self, observation: Any) -> np.ndarray:
+    if self._parts:
+      observation = self._joined(observation)
     given = self._numbers("observation", observation, self._needed)
     if self._index_spec is not None:
-      return self._one_hot(given)
+      return self._one_hot(given, self._shape[0])
     array = self._to_array(given, self._dtype)
     if array.shape != self._shape:
       raise ValueError(
@@ -199,16 +220,43 @@ class StandardEnvironment(dm_env.Environment):
       raise self._non_finite("observation", errors.first_non_finite(array))
     return array
 
-  def _one_hot(self, given: np.ndarray) -> np.ndarray:
+  def _joined(self, observation: Any) -> Any:
+    """The parts of an observation as one vector; a single part as it is."""
+    vectors = []
+    for part in self._parts:
+      try:
+        value = part.of(observation)
+      except (KeyError, IndexError, TypeError) as error:
+        raise ValueError(
+          f"the environment returned an observation without {part} at {self._place()}, "
+          "which its spec has."
+        ) from error
+      if len(self._parts) == 1:
+        return value
+      is_discrete = isinstance(part.spec, dm_env.specs.DiscreteArray)
+      needed = "one whole number" if is_discrete else "an array of real numbers"
+      given = self._numbers(f"observation{part}", value, needed)
+      if is_discrete:
+        vectors.append(self._one_hot(given, part.size, str(part)))
+        continue
+      if given.shape != part.spec.shape:
+        raise ValueError(
+          f"the environment returned observation{part} of shape {given.shape} at "
+          f"{self._place()}, but its spec says {part.spec.shape}."
+        )
+      vectors.append(part.vector(given))
+    return np.concatenate(vectors)
+
+  def _one_hot(self, given: np.ndarray, number: int, part: str = "") -> np.ndarray:
     if given.size != 1 or not float(given.item()).is_integer():
-      raise self._wrong("observation", given.tolist(), self._needed)
+      raise self._wrong(f"observation{part}", given.tolist(), "one whole number")
     index = int(given.item())
-    if not 0 <= index < self._shape[0]:
+    if not 0 <= index < number:
       raise ValueError(
-        f"the environment returned observation {index} at {self._place()}, but its "
-        f"spec allows 0 to {self._shape[0] - 1}."
+        f"the environment returned observation{part} {index} at {self._place()}, but "
+        f"its spec allows 0 to {number - 1}."
       )
-    array = np.zeros(self._shape, np.float32)
+    array = np.zeros(number, np.float32)
     array[index] = 1.0
     return array
 
@@ -240,23 +288,44 @@ def _discrete_actions(spec: Any) -> dm_env.specs.DiscreteArray:
     errors.number_of_values("actions", spec.num_values)
     return spec
   raise TypeError(
-    f"the environment's actions are {spec!r}, but agents here choose one of a finite "
-    "set: it must have a dm_env.specs.DiscreteArray (gymnasium.spaces.Discrete) for "
-    "its actions; discretise continuous actions."
+    f"the environment's actions are {spec!r:.80}, but agents here choose one of a "
+    "finite set, a dm_env.specs.DiscreteArray or gymnasium.spaces.Discrete: number the "
+    "combinations of several choices, or some values of a continuous action, for "
+    "instance with gymnasium.wrappers.TransformAction."
   )
 
 
-def _standard_observation_spec(spec: Any) -> dm_env.specs.Array:
-  if isinstance(spec, specs.OneHotArray | specs.ImageWithState):
+def _check_parts(parts: tuple[specs.Part, ...]) -> None:
+  """Refuses parts of observations that are not numbers."""
+  fitting = [part for part in parts if isinstance(part.spec, dm_env.specs.Array)]
+  fitting = [part for part in fitting if part.spec.dtype.kind in _REAL]
+  if wrong := [part for part in parts if part not in fitting]:
+    keys = sorted({part.path[0] for part in parts} - {part.path[0] for part in wrong})
+    raise TypeError(
+      f"the part {wrong[0]} of observations is a {type(wrong[0].spec).__name__}, but "
+      "agents here take arrays of real numbers: leave it out"
+      + (
+        f", for instance in a function of yours that returns "
+        f"gymnasium.wrappers.FilterObservation(env, {keys})."
+        if keys and isinstance(keys[0], str)
+        else ", or encode it as such."
+      )
+    )
+  for part in parts:
+    if isinstance(part.spec, dm_env.specs.DiscreteArray):
+      errors.number_of_values("observations", part.spec.num_values)
+
+
+def _standard_observation_spec(spec: Any, layout: str | None) -> dm_env.specs.Array:
+  if isinstance(spec, _OURS):
     return spec
   if isinstance(spec, dm_env.specs.DiscreteArray):
     number = errors.number_of_values("observations", spec.num_values)
     return specs.OneHotArray((number,), spec.name)
   if not isinstance(spec, dm_env.specs.Array):
     raise TypeError(
-      f"the environment's observations are {spec!r}, but agents here take one array: "
-      "join the parts into one, for instance with "
-      "gymnasium.wrappers.FlattenObservation."
+      f"the environment's observations are {spec!r}, but agents here take arrays of "
+      "real numbers: encode them as such."
     )
   if spec.dtype.kind not in _REAL:
     raise TypeError(
@@ -266,4 +335,4 @@ def _standard_observation_spec(spec: Any) -> dm_env.specs.Array:
   dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
   if isinstance(spec, specs.StackedFrames):
     return spec.replace(dtype=dtype)
-  return dm_env.specs.Array(spec.shape, dtype, spec.name)
+  return specs.of_array(spec.shape, dtype, spec.name, layout)

@@ -3,15 +3,13 @@
 import importlib
 import inspect
 import os
-import pathlib
 import sys
-import traceback
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dm_env
 
 from explorax import environments
-from explorax.environments import errors, standard
+from explorax.environments import errors, specs, standard
 
 if TYPE_CHECKING:
   import gymnasium
@@ -44,12 +42,15 @@ def load(
   otherwise; a gymnasium environment is also seeded at its first reset. The current
   directory is importable: it is added to the end of `sys.path`.
 
+  `function_name` may end in `,layout=chw`; see `wrap`.
+
   Raises:
     ValueError: if there is no such module or function, or if it raises an exception
       (the error's cause).
     TypeError: if it is not a function, needs other arguments, or does not return an
       environment of a supported protocol with discrete actions.
   """
+  function_name, layout = specs.split_layout(function_name)
   name = f"{module_name}:{function_name}"
   module = _import(module_name)
   function = getattr(module, function_name, None)
@@ -79,14 +80,18 @@ def load(
   except (Exception, SystemExit) as error:
     raise _failed(f"the function '{name}'", error) from error
   try:
-    return wrap(environment, seed=seed)
-  except TypeError as error:
-    raise TypeError(f"'{name}': {error}") from error
+    return wrap(environment, seed=seed, layout=layout)
+  except (TypeError, specs.LayoutError) as error:
+    line = errors.users_line(error)
+    where = f" ({line})" if line else ""
+    raise type(error)(f"'{name}': {error}{where}") from error
   except (Exception, SystemExit) as error:
     raise _failed(f"the environment of '{name}'", error) from error
 
 
-def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
+def wrap(
+  environment: Any, *, seed: int, layout: str | None = None
+) -> standard.StandardEnvironment:
   """Converts an environment of any supported protocol to the one that agents take.
 
   Args:
@@ -99,15 +104,17 @@ def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
   if isinstance(environment, standard.StandardEnvironment):
     return environment
   if isinstance(environment, dm_env.Environment):
-    return standard.StandardEnvironment(environment)
+    return standard.StandardEnvironment(environment, layout=layout)
   # A gymnasium environment can exist only if gymnasium is already imported.
   gymnasium = sys.modules.get("gymnasium")
   if gymnasium is not None and isinstance(environment, gymnasium.Env):
-    return environments.gymnasium_environments.wrap(environment, seed=seed)
+    return environments.gymnasium_environments.wrap(
+      environment, seed=seed, layout=layout
+    )
   pure = environments.gymnax_adapter.adapt(environment)
   if pure is not None:
     jax_environment = environments.jax_adapter.JaxEnvironment(*pure, seed=seed)
-    return standard.StandardEnvironment(jax_environment)
+    return standard.StandardEnvironment(jax_environment, layout=layout)
   kind = f"{type(environment).__module__}.{type(environment).__qualname__}"
   raise TypeError(
     "expected an environment: a dm_env.Environment, a gymnasium.Env or an object whose "
@@ -137,9 +144,8 @@ def _import(module_name: str) -> Any:
 
 def _failed(what: str, error: BaseException) -> ValueError:
   """The error to raise from an exception of the user's own code: one sentence."""
-  last = traceback.extract_tb(error.__traceback__)[-1]
   said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
   return ValueError(
-    f"{what} raised {said} ({pathlib.Path(last.filename).name}:{last.lineno}); correct "
-    "it (--debug shows the traceback)."
+    f"{what} raised {said} ({errors.place(error)}); correct it "
+    "(--debug shows the traceback)."
   )

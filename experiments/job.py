@@ -290,6 +290,8 @@ def _make_checkpointer(
 ) -> checkpointer.Checkpointer:
   """The run's checkpointer; it has already searched for the newest checkpoint."""
   config = parts.config
+  if isinstance(parts.environment, environments.StandardEnvironment):
+    saving.check(parts.environment)
   with_replay = config.checkpoint_replay
   if with_replay is None:
     is_exact = config.runner != config_lib.DISTRIBUTED and config.replay != "reverb"

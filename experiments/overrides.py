@@ -339,6 +339,11 @@ def _parse_object(text: str, wanted: type, name: str, resolve: Resolve) -> Any:
       f"{errors.nearest(class_name, list(known))} Known names: {names}; write "
       "module:Name for your own class."
     )
+  if isinstance(cls, type) and "__dataclass_fields__" not in vars(cls):
+    raise ValueError(
+      f"{name} is {text!r}, but {cls.__name__} is no dataclass: write "
+      "@dataclasses.dataclass(frozen=True) above the class."
+    )
   try:
     value = cls(**_arguments(call, cls, resolve))
   except ForeignCodeError:

@@ -5,6 +5,7 @@ policy.reset()
 action = policy.act(observation)
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -115,6 +116,10 @@ class Policy:
   ) -> tuple[dm_env.TimeStep, types.State, int | None]:
     """What the core takes, and the size of the batch."""
     spec = self.spec.observations
+    if isinstance(spec, specs.JoinedArrays) and isinstance(
+      observation, Mapping | tuple
+    ):
+      observation = spec.join(observation)
     given = np.asarray(observation)
     if isinstance(spec, specs.OneHotArray) and given.ndim == 0:
       index, given = int(given), np.zeros(spec.shape, np.float32)

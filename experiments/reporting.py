@@ -20,8 +20,13 @@ def report(
   found = runs.read_all(words)
   if not found.runs:
     raise errors.SetUpError(
-      f"no run in {', '.join(words)} has a finished episode yet, so there is nothing "
-      "to report; wait for one, or run the sweep's command again."
+      " ".join(
+        [
+          f"no run in {', '.join(words)} has a finished episode that can be read, so "
+          "there is nothing to report; wait for one, or run the command again.",
+          *found.remarks[:1],
+        ]
+      )
     )
   content = page.compute(found, baseline)
   path = reports.template.write(page.make(content, command=asked), to, _PAGE)

@@ -23,7 +23,7 @@ class DensityModel(NamedTuple):
   """A density over pictures of P pixels with L levels, with contexts of depth D.
 
   Attributes:
-    counts: float32 `[D + 1, P, N, L]`, how often each level followed a context of this
+    counts: int32 `[D + 1, P, N, L]`, how often each level followed a context of this
       many neighbours; if there are more contexts than N, rows are hashed.
     log_odds: float32 `[D + 1, P, N]`, log odds of predicting with this depth rather
       than with more neighbours, from their predictions in this context; 0 at depth D.
@@ -59,7 +59,7 @@ def init_density(
     )
   shape = (depth + 1, num_pixels, num_buckets)
   return DensityModel(
-    counts=jnp.zeros((*shape, num_levels), jnp.float32),
+    counts=jnp.zeros((*shape, num_levels), jnp.int32),
     log_odds=jnp.zeros(shape, jnp.float32),
   )
 
@@ -101,7 +101,7 @@ def observe_picture(
   """
   checks.check(
     "observe_picture",
-    counts=(model.counts, "float [D, P, N, L]"),
+    counts=(model.counts, "count [D, P, N, L]"),
     picture=(picture, "level [H, W]"),
   )
   if picture.size != model.counts.shape[1]:
@@ -112,11 +112,12 @@ def observe_picture(
   nodes, level = _nodes(model, picture), jnp.ravel(picture)
   num_depths, num_pixels, _, num_levels = model.counts.shape
   index = (jnp.arange(num_depths)[:, None], jnp.arange(num_pixels)[None, :], nodes)
-  seen = jax.nn.one_hot(level, num_levels)[None]
+  seen = jax.nn.one_hot(level, num_levels, dtype=jnp.float32)[None]
   # Written first and read afterwards: reading the table before the write would copy all
   # of it at every step.
-  new_counts = model.counts.at[(*index, level[None, :])].add(1.0)
-  counts, log_odds = new_counts[index], model.log_odds[index]  # [D+1, P, L], [D+1, P].
+  new_counts = model.counts.at[(*index, level[None, :])].add(1)
+  counts = new_counts[index].astype(jnp.float32)  # [D+1, P, L].
+  log_odds = model.log_odds[index]  # [D+1, P].
   before, evidence = _log_probs(counts - seen, log_odds, level)
   after, _ = _log_probs(counts, log_odds + evidence, level)
   new_log_odds = model.log_odds.at[index].add(evidence)

@@ -13,6 +13,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax.exploration import sums
 from explorax.losses import checks
 
 
@@ -24,22 +25,24 @@ class Moments(NamedTuple):
     variance: float32 `[]`, the population's (not the sample's).
     weight: float32 `[]`: the number of values, or the decayed number of batches; 0
       before the first.
+    rest: float32 `[]`, what rounding took away from a number of values; see `sums`.
   """
 
   mean: jax.Array
   variance: jax.Array
   weight: jax.Array
+  rest: jax.Array
 
 
 def init_moments() -> Moments:
   """Moments without data."""
-  return Moments(*(jnp.zeros((), jnp.float32) for _ in range(3)))
+  return Moments(*(jnp.zeros((), jnp.float32) for _ in range(4)))
 
 
 def _merge(
   moments: Moments,
   values: jax.Array,
-  kept: chex.Numeric,
+  kept: sums.Sum,
   added: chex.Numeric,
   mask: jax.Array | None,
 ) -> Moments:
@@ -49,15 +52,15 @@ def _merge(
   """
   where = None if mask is None else mask > 0
   values = jnp.asarray(jax.lax.stop_gradient(values), jnp.float32)
-  weight = jnp.asarray(kept + added, jnp.float32)
-  share = added / weight
+  weight = sums.add(kept, added)
+  share = added / weight.value
   batch_mean = jnp.mean(values, where=where)
   shift = batch_mean - moments.mean
   batch_variance = jnp.var(values, where=where)
   # The joint deviation: the deviations from both means, plus a term for their gap.
   gap = share * (1.0 - share) * jnp.square(shift)
   variance = (1.0 - share) * moments.variance + share * batch_variance + gap
-  merged = Moments(moments.mean + share * shift, jnp.asarray(variance), weight)
+  merged = Moments(moments.mean + share * shift, jnp.asarray(variance), *weight)
   if where is None:
     return merged
   some = jnp.any(where)
@@ -82,7 +85,7 @@ def update_moments(
     ValueError: if `values` is empty.
   """
   added = float(jnp.size(values)) if mask is None else jnp.sum(mask > 0)
-  return _merge(moments, values, moments.weight, added, mask)
+  return _merge(moments, values, sums.Sum(*moments[2:]), added, mask)
 
 
 @checks.arguments(values="float [...]", decay="number []", mask="mask [...]")
@@ -111,7 +114,10 @@ def update_ema_moments(
     ValueError: if `values` is empty.
   """
   checks.check_in_range("update_ema_moments", "decay", decay, 0, 1)
-  return _merge(moments, values, decay * moments.weight, 1.0, mask)
+  # A decayed weight stays small; without decay it is a count.
+  rest = jnp.where(jnp.asarray(decay) == 1.0, moments.rest, 0.0)
+  kept = sums.Sum(jnp.asarray(decay * moments.weight), rest)
+  return _merge(moments, values, kept, 1.0, mask)
 
 
 @checks.arguments(values="float [...]")
@@ -136,6 +142,6 @@ def normalise(
     float, of the shape of `values`, without a gradient through the moments.
   """
   checks.check_positive("normalise", "min_std", min_std)
-  mean, variance, _ = jax.lax.stop_gradient(moments)
+  mean, variance, *_ = jax.lax.stop_gradient(moments)
   std = jnp.maximum(jnp.sqrt(variance), min_std)
   return (values - mean if centre else values) / std

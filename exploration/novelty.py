@@ -20,6 +20,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax.exploration import sums
 from explorax.losses import checks
 
 # Groups in the search for the smallest distances. 128 to 1024 were equally fast.
@@ -33,13 +34,13 @@ class EpisodicMemory(NamedTuple):
     embeddings: float32 `[capacity, dim]`, a ring.
     added: int32 `[]`, number of states since the memory was last cleared.
     mean_distance: float32 `[]`, d_m², over all episodes.
-    num_distances: float32 `[]`, number of distances in this mean.
+    num_distances: the number of distances in this mean.
   """
 
   embeddings: jax.Array
   added: jax.Array
   mean_distance: jax.Array
-  num_distances: jax.Array
+  num_distances: sums.Sum
 
 
 def init_episodic_memory(capacity: int, dim: int) -> EpisodicMemory:
@@ -61,7 +62,7 @@ def init_episodic_memory(capacity: int, dim: int) -> EpisodicMemory:
     embeddings=jnp.zeros((capacity, dim), jnp.float32),
     added=jnp.zeros((), jnp.int32),
     mean_distance=jnp.zeros((), jnp.float32),
-    num_distances=jnp.zeros((), jnp.float32),
+    num_distances=sums.zero(),
   )
 
 
@@ -170,9 +171,10 @@ def episodic_novelty(
   is_good = jnp.all(jnp.isfinite(embedding)) & jnp.all(
     jnp.isfinite(distances) | ~is_valid
   )
-  num_distances = state.num_distances + num_valid
+  num_distances = sums.add(state.num_distances, num_valid)
   gaps = jnp.where(is_valid, distances - state.mean_distance, 0.0)
-  mean_distance = state.mean_distance + jnp.sum(gaps) / jnp.maximum(num_distances, 1.0)
+  number = jnp.maximum(num_distances.value, 1.0)
+  mean_distance = state.mean_distance + jnp.sum(gaps) / number
 
   rates = jnp.where(is_valid, distances, 0.0) / jnp.where(
     mean_distance > 0.0, mean_distance, 1.0
@@ -187,5 +189,7 @@ def episodic_novelty(
   after = _append(state, embedding, distances, is_good)
   return jnp.where(is_good, reward, jnp.nan), after._replace(
     mean_distance=jnp.where(is_good, mean_distance, state.mean_distance),
-    num_distances=jnp.where(is_good, num_distances, state.num_distances),
+    num_distances=jax.tree.map(
+      lambda new, old: jnp.where(is_good, new, old), num_distances, state.num_distances
+    ),
   )

@@ -11,6 +11,7 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax.exploration import sums
 from explorax.losses import checks
 
 # This share of the precision's trace is added to its diagonal: about ten roundings of
@@ -25,12 +26,12 @@ class Regression(NamedTuple):
   Attributes:
     features: float32 `[D, D]`, of φ φᵀ.
     products: float32 `[D]`, of y φ.
-    weight: float32 `[]`, the decayed number of batches; 0 before the first.
+    weight: the decayed number of batches; 0 before the first.
   """
 
   features: jax.Array
   products: jax.Array
-  weight: jax.Array
+  weight: sums.Sum
 
 
 class WeightPosterior(NamedTuple):
@@ -52,7 +53,7 @@ def init_regression(num_features: int) -> Regression:
   return Regression(
     jnp.zeros((num_features, num_features), jnp.float32),
     jnp.zeros((num_features,), jnp.float32),
-    jnp.zeros((), jnp.float32),
+    sums.zero(),
   )
 
 
@@ -84,16 +85,18 @@ def update_regression(
   )
   checks.check_in_range("update_regression", "decay", decay, 0, 1)
   features, targets = jax.lax.stop_gradient((features, targets))
-  weight = decay * regression.weight + 1.0
+  # A decayed weight stays small; without decay it is a count.
+  rest = jnp.where(jnp.asarray(decay) == 1.0, regression.weight.rest, 0.0)
+  weight = sums.add(sums.Sum(jnp.asarray(decay * regression.weight.value), rest), 1.0)
 
   def merge(old: jax.Array, batch: jax.Array) -> jax.Array:
-    return old + (batch - old) / weight
+    return old + (batch - old) / weight.value
 
   num_rows = features.shape[0]
   return Regression(
     merge(regression.features, features.T @ features / num_rows),
     merge(regression.products, targets @ features / num_rows),
-    jnp.asarray(weight, jnp.float32),
+    weight,
   )
 
 
@@ -143,6 +146,6 @@ def sample_weights(
   key: jax.Array, posterior: WeightPosterior, shape: tuple[int, ...] = ()
 ) -> jax.Array:
   """Draws weights, float32 `[*shape, D]`, independently."""
-  noise = jax.random.normal(key, (*shape, *posterior.mean.shape))
+  noise = jax.random.normal(key, (*shape, *posterior.mean.shape), posterior.mean.dtype)
   mean = jnp.broadcast_to(posterior.mean, noise.shape)
   return mean + noise @ posterior.scale.T

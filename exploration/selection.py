@@ -46,7 +46,7 @@ def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choic
   probs = jax.lax.stop_gradient(probs)
   num_actions = probs.shape[0]
   # One draw of three numbers costs a third of three draws, and runs in each step.
-  explore_draw, uniform_draw, policy_draw = jax.random.uniform(key, (3,))
+  explore_draw, uniform_draw, policy_draw = jax.random.uniform(key, (3,), jnp.float32)
   uniform_action = jnp.floor(uniform_draw * num_actions).astype(jnp.int32)
   cumulative = jnp.cumsum(probs)
   policy_action = jnp.sum(cumulative <= policy_draw * cumulative[-1])

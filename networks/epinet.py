@@ -130,7 +130,9 @@ def make_epinet(
   example = recurrent.example(observation_spec)
 
   def init(key: jax.Array) -> types.Params:
-    return network.init(key, example, jnp.zeros((1, 2 * lstm_size)), no_index)
+    return network.init(
+      key, example, jnp.zeros((1, 2 * lstm_size), jnp.float32), no_index
+    )
 
   def init_prior(key: jax.Array) -> types.Params:
     if not prior_scale:
@@ -146,7 +148,7 @@ def make_epinet(
     state: jax.Array,
     key: jax.Array | None = None,
   ) -> tuple[jax.Array, jax.Array]:
-    z = no_index if key is None else jax.random.normal(key, no_index.shape)
+    z = no_index if key is None else jax.random.normal(key, no_index.shape, jnp.float32)
     q, state = network.apply(params, steps, state, z)
     if prior_scale:
       x = recurrent.flatten(jnp.asarray(steps.observation))

@@ -109,12 +109,14 @@ def make_trunk(
     flat = make_torso()(flatten(observation))
     features = [jnp.reshape(flat, (*observation.shape[:2], -1))]
     if lstm_size:
-      features.append(jax.nn.one_hot(inputs.previous_action, num_actions))
+      features.append(
+        jax.nn.one_hot(inputs.previous_action, num_actions, dtype=jnp.float32)
+      )
       features.append(inputs.previous_reward[..., None])
       if sees_r_int:
         features.append(inputs.previous_r_int[..., None])
     if num_policies > 1:
-      features.append(jax.nn.one_hot(inputs.policy, num_policies))
+      features.append(jax.nn.one_hot(inputs.policy, num_policies, dtype=jnp.float32))
     joined = jnp.concatenate(features, axis=-1)
     return lstm.LSTM(lstm_size)(joined, state) if lstm_size else (joined, state)
 
@@ -163,14 +165,14 @@ def make_q_networks(
 
   def init(key: jax.Array) -> types.EnsembleParams:
     trunk_key, heads_key = jax.random.split(key)
-    state = jnp.zeros((1, width))
+    state = jnp.zeros((1, width), jnp.float32)
     if shared_torso:
       params = network.init(trunk_key, inputs_example, state)
     else:
       keys = jax.random.split(trunk_key, num_trunks)
       params = jax.vmap(lambda k: network.init(k, inputs_example, state))(keys)
     features, _ = apply_trunk(
-      params, None, inputs_example, jnp.zeros((1, num_trunks * width))
+      params, None, inputs_example, jnp.zeros((1, num_trunks * width), jnp.float32)
     )
     heads = members.init(heads_key, features, apart=not shared_torso)
     return types.EnsembleParams(params, heads)

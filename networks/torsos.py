@@ -142,7 +142,9 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
 
   Images, that is uint8 of rank 3 (without a row of state below them, see `make_torso`),
   get `r2d2_rgb` if they are 210×160, else `dqn` if its filters fit (a side of at least
-  36), else `small` if its filters fit. All other observations get `mlp`.
+  36), else `small` if its filters fit. Floats of rank 3 are images if the filters of
+  `dqn` fit and they have fewer channels than rows and columns. All other observations
+  get `mlp`.
 
   Raises:
     ValueError: for an unknown name.
@@ -153,8 +155,12 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
     return name
   observation_spec = inputs_lib.visible_spec(observation_spec)
   shape = observation_spec.shape
-  if observation_spec.dtype != np.uint8 or len(shape) != 3:
+  if len(shape) != 3:
     return "mlp"
+  if observation_spec.dtype != np.uint8:
+    least = max(_least_side("dqn"), shape[2] + 1)
+    is_image = observation_spec.dtype.kind == "f" and min(shape[:2]) >= least
+    return "dqn" if is_image else "mlp"
   if shape[:2] == (210, 160):
     return "r2d2_rgb"
   fitting = (

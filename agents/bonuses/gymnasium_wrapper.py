@@ -49,6 +49,7 @@ class BonusWrapper(gymnasium.Wrapper):
     *,
     seed: int = 0,
     update_period: int = 8,
+    layout: str | None = None,
   ):
     """Wraps one environment; of several, each has a bonus of its own.
 
@@ -59,6 +60,7 @@ class BonusWrapper(gymnasium.Wrapper):
       beta: β, a number or a schedule, whose time is in steps of this environment.
       seed: of the bonus's networks.
       update_period: steps between two updates of `NeverGiveUp`, at least 2.
+      layout: the axes of images, such as `chw`; None: found from their shape.
 
     Raises:
       ValueError: if the bonus cannot take the observations, or `update_period` is
@@ -68,7 +70,7 @@ class BonusWrapper(gymnasium.Wrapper):
     super().__init__(env)
     if update_period < 2:
       raise ValueError(f"update_period is {update_period}; it must be at least 2.")
-    spec, self._encode = _encoding(env.observation_space)
+    spec, self._encode = _encoding(env.observation_space, layout)
     actions = env.action_space
     self._first_action = None
     num_actions = 1
@@ -167,7 +169,7 @@ class _Learning:
     def compute(
       state: Any, source: jax.Array, action: jax.Array, destination: jax.Array
     ) -> tuple[jax.Array, Any]:
-      no_values = jnp.zeros((0, 1, 1))
+      no_values = jnp.zeros((0, 1, 1), jnp.float32)
       inputs = types.Inputs(
         td=no_values[..., 0],
         a_tm1=action[None],
@@ -175,8 +177,8 @@ class _Learning:
         q_t=no_values,
         observation_tm1=source[None],
         observation_t=destination[None],
-        mask=jnp.ones(1),
-        num_later=jnp.zeros(1),
+        mask=jnp.ones(1, jnp.float32),
+        num_later=jnp.zeros(1, jnp.float32),
         q=no_values,
         observation=(destination if bonus.end == "destination" else source)[None],
       )
@@ -200,18 +202,21 @@ _Novelty = _Acting | _Learning
 
 
 def _encoding(
-  space: gymnasium.Space,
+  space: gymnasium.Space, layout: str | None
 ) -> tuple[dm_env.specs.Array, Callable[[Any], np.ndarray]]:
   """The spec of encoded observations, and the function that encodes one."""
   if isinstance(space, gymnasium.spaces.Discrete):
     first = int(space.start)
     one_hot = specs.OneHotArray((int(space.n),))
-    return specs.OneHotIndex(one_hot).spec, lambda x: np.asarray(x - first, np.int32)
+    return specs.OneHotIndex(one_hot).spec, lambda x: np.array(x - first, np.int32)
   if not isinstance(space, _ARRAYS):
     raise TypeError(
       f"the environment's observations are {space!r:.80}, but a bonus takes one array; "
       "join the parts into one, for instance with "
-      "gymnasium.wrappers.FlattenObservation."
+      "gymnasium.wrappers.FlattenObservation, or choose one of them with "
+      "gymnasium.wrappers.TransformObservation."
     )
-  dense = specs.Dense(dm_env.specs.Array(space.shape, space.dtype))
-  return dense.spec, dense
+  dtype = np.uint8 if space.dtype == np.uint8 else np.float32
+  dense = specs.Dense(specs.of_array(space.shape, dtype, None, layout))
+  # A copy, which outlives an array that the environment writes again.
+  return dense.spec, lambda x: np.array(dense(x))

@@ -14,8 +14,8 @@ _NUM_CLASSES = 256  # The values of a byte.
 def init(embedding_size: int) -> dict[str, jax.Array]:
   """Classifiers with zero weights; the loss is convex."""
   return {
-    "w": jnp.zeros((len(TARGETS), embedding_size, _NUM_CLASSES)),
-    "b": jnp.zeros((len(TARGETS), _NUM_CLASSES)),
+    "w": jnp.zeros((len(TARGETS), embedding_size, _NUM_CLASSES), jnp.float32),
+    "b": jnp.zeros((len(TARGETS), _NUM_CLASSES), jnp.float32),
   }
 
 

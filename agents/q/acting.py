@@ -128,7 +128,9 @@ def make_actor(
         core_state=core_state,
         r_int=zero,
         q=jnp.zeros(values_shape, jnp.float32),
-        logits=jnp.zeros((*values_shape, 0 if atoms is None else atoms.size)),
+        logits=jnp.zeros(
+          (*values_shape, 0 if atoms is None else atoms.size), jnp.float32
+        ),
         bootstrap_mask=members,
       ),
     )

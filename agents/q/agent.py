@@ -1,8 +1,8 @@
 """Joins the parts of the engine into an Agent."""
 
-from explorax.agents import engine, sharing, types
+from explorax.agents import engine, extensions, sharing, types
 from explorax.agents.bonuses import types as bonus_types
-from explorax.agents.q import acting, learning, priorities
+from explorax.agents.q import acting, errors, learning, priorities
 from explorax.agents.q import config as config_lib
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
@@ -15,8 +15,14 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
   encoding = specs.make_encoding(spec.observations)
   num_actions = int(spec.actions.num_values)
   bonus = None
+  extensions.check_rules(config.exploration, config.num_members, num_actions)
+  extensions.check_rules(config.evaluation, config.num_members, num_actions)
+  extensions.check_target(config.target, num_actions, errors.tx_pair(config))
   if config.bonus is not None:
     bonus = config.bonus.build(encoding.spec, num_actions)
+    extensions.check_bonus(
+      config.bonus, bonus, encoding.spec, num_actions, config.num_members
+    )
   stores_r_int = isinstance(bonus, bonus_types.ActorBonus)
   values = values_lib.make_values(config, encoding.spec, num_actions, stores_r_int)
   on_rows, at_first = _stored(config, stores_r_int)

@@ -132,6 +132,8 @@ def make_learner(
       "r_int": updates.masked_mean(learned.r_int, windows.valid),
       **updates.q_bound(largest, config.discount, errors_lib.tx_pair(config)),
     }
+    if config.target.atoms is not None:
+      metrics |= _target_range(predictions, learned.td, windows)
     window_priorities = priorities.window_priorities(
       config, learned.deltas, windows.trained
     )
@@ -189,6 +191,19 @@ def make_learner(
     return state._replace(target_params=state.params)
 
   return updates.make_learner(init, update, copy, params, config.target_update_period)
+
+
+def _target_range(
+  predictions: predictions_lib.Predictions, td: jax.Array, windows: windows_lib.Windows
+) -> dict[str, jax.Array]:
+  """The least and the greatest expected target, which atoms should include."""
+  action = windows.action[None, :, : windows.num_sources, None]
+  q_a = jnp.take_along_axis(predictions.tm1.q, action, axis=-1)[..., 0]
+  target, trained = q_a + td, windows.trained[None] > 0
+  return {
+    "target_min": jnp.min(jnp.where(trained, target, jnp.inf)),
+    "target_max": jnp.max(jnp.where(trained, target, -jnp.inf)),
+  }
 
 
 def make_optimizer(config: config_lib.QConfig) -> optax.GradientTransformation:

@@ -44,7 +44,7 @@ def relabel(
   num_relabelled = round(ratio * size)
   if num_relabelled == 0:
     return policy
-  step = jax.random.randint(key, (size,), 1, num_policies)
+  step = jax.random.randint(key, (size,), 1, num_policies, jnp.int32)
   other = (policy + step) % num_policies
   return jnp.where(jnp.arange(size) < num_relabelled, other, policy)
 
@@ -82,6 +82,6 @@ def assign(
 
 def begin_episode(key: jax.Array, assignment: Assignment, n: int) -> Assignment:
   """Draws the policy of an episode, if none is fixed."""
-  drawn = jax.random.randint(key, (), 0, n)
+  drawn = jax.random.randint(key, (), 0, n, jnp.int32)
   policy = jnp.where(assignment.fixed >= 0, assignment.fixed, drawn)
   return assignment._replace(policy=policy)

@@ -97,7 +97,7 @@ class WindowAdder(adders.Adder):
         f"add_first got a timestep of type {timestep.step_type!r}; it must be FIRST."
       )
     self.reset()
-    self._observation = timestep.observation
+    self._observation = np.array(timestep.observation)  # It may be written again.
 
   def add(
     self,
@@ -116,7 +116,7 @@ class WindowAdder(adders.Adder):
       "mask": 1.0,
     }
     self._append(row, dict(extras))
-    self._observation = next_timestep.observation
+    self._observation = np.array(next_timestep.observation)
 
   def add_last(self, extras: Mapping[str, Any]) -> None:
     """Appends row T, the last observation with its extras, and pads the windows."""
@@ -209,7 +209,7 @@ class WindowAdder(adders.Adder):
     self._num_rows += 1
     self._newest.append(
       {
-        name: np.asarray(values[name], dtype) if values else np.zeros(shape, dtype)
+        name: np.array(values[name], dtype) if values else np.zeros(shape, dtype)
         for name, (shape, dtype) in self._priority_columns.items()
       }
     )

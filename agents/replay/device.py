@@ -192,7 +192,7 @@ class DeviceReplay:
     keys = env * self._max_windows + slot
     if spec.priority_exponent > 0:
       total = jnp.sum(state.priorities)
-      uniforms = jax.random.uniform(key, (spec.batch_size,))
+      uniforms = jax.random.uniform(key, (spec.batch_size,), jnp.float32)
       by_priority = draw_in_proportion(uniforms, jnp.ravel(state.priorities))
       keys, probabilities = jax.tree.map(
         lambda a, b: jnp.where(total > 0, a, b), by_priority, (keys, probabilities)
@@ -262,7 +262,7 @@ class DeviceReplay:
     self, state: State, start: jax.Array, num_real: jax.Array, where: jax.Array
   ) -> jax.Array:
     """The initial priorities of those windows: `[E]`, of any value elsewhere."""
-    initial_priority, ones = self._initial_priority, jnp.ones(start.shape)
+    initial_priority, ones = self._initial_priority, jnp.ones(start.shape, jnp.float32)
     if initial_priority is None:
       return ones
     offsets = jnp.arange(self._spec.window_rows)[None]
@@ -312,7 +312,7 @@ def draw_uniformly(
     The environment and the number of each window, int32 `[B]`; probabilities `[B]`.
   """
   total = jnp.sum(counts)
-  number = jax.random.randint(key, (batch_size,), 0, jnp.maximum(total, 1))
+  number = jax.random.randint(key, (batch_size,), 0, jnp.maximum(total, 1), jnp.int32)
   until = jnp.cumsum(counts)
   env = jnp.searchsorted(until, number, side="right")
   slot = number - (until - counts)[env]

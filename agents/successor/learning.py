@@ -101,7 +101,7 @@ def make_learner(
     key = jax.random.fold_in(state.key, state.num_updates)
     drawn = exploration.sample_weights(key, state.posterior, r_t.shape)
     greedy = jnp.argmax(jnp.einsum("bad,bd->ba", psi_t, drawn), axis=-1)
-    pi_t = jax.nn.one_hot(greedy, psi_t.shape[1])
+    pi_t = jax.nn.one_hot(greedy, psi_t.shape[1], dtype=psi_t.dtype)
     td_psi = jax.vmap(losses.successor_features)(
       psi_tm1, a_tm1, phi_tm1, discount_t, psi_t, pi_t
     )

@@ -32,7 +32,7 @@ class CategoricalDoubleQ(types.Target):
     self, predictions: types.Predictions, stream: types.Stream
   ) -> jax.Array:
     assert predictions.logits_tm1 is not None and predictions.logits_t is not None
-    atoms = jnp.asarray(self.atoms)
+    atoms = jnp.asarray(self.atoms, jnp.float32)
     over_time = jax.vmap(losses.categorical_double_q_kl, (None, 0, 0, 0, 0, None, 0, 0))
     return over_time(
       atoms,

@@ -100,5 +100,5 @@ class ExpectedSarsaLambda(EpsilonGreedyTarget):
 def epsilon_greedy_policy(q: jax.Array, epsilon: jax.Array | float) -> jax.Array:
   """Probabilities `[..., A]` of the ε-greedy policy, the first of tied actions' own."""
   num_actions = q.shape[-1]
-  greedy = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions)
+  greedy = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions, dtype=q.dtype)
   return (1.0 - epsilon) * greedy + epsilon / num_actions

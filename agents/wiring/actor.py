@@ -233,14 +233,17 @@ class Actor:
     self.env_steps = counts["env_steps"]
 
   def _encoded(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
-    """The timestep as arrays with fixed dtypes, which avoid recompilation."""
+    """The timestep as arrays with fixed dtypes, which avoid recompilation.
+
+    The observation is a copy: an environment may write the next one into its array.
+    """
     reward = 0.0 if timestep.reward is None else timestep.reward
     discount = 1.0 if timestep.discount is None else timestep.discount
     return dm_env.TimeStep(
       np.int32(timestep.step_type),
       np.float32(reward),
       np.float32(discount),
-      self._encode(timestep.observation),
+      np.array(self._encode(timestep.observation)),
     )
 
   def _answer(self, acts: Sequence[bool]) -> np.ndarray:

@@ -1,6 +1,7 @@
-"""Detects that a learner's values diverge."""
+"""Detects that a learner's values diverge, or that its targets are cut."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
   from explorax.experiments.runners import core
@@ -10,6 +11,8 @@ _MARGIN = 1.5
 # Initial values and priors are of this size, whatever the rewards are.
 _MIN_BOUND = 10.0
 _LONG = 1000  # Learner updates.
+# Expected targets of values at the last atom may be this much greater.
+_ABOVE_ATOMS = 1.1
 
 
 class Divergence:
@@ -44,4 +47,38 @@ class Divergence:
         f"{episode.env_steps:,}, but no value exceeds {self._bound:.4g}, the largest "
         "|r| / (1 − γ). Try a smaller learning_rate, a larger target_update_period or "
         "fewer updates_per_step (with --set)."
+      )
+
+
+class CutTargets:
+  """Whether the targets of distributions lie beyond their atoms, where they are cut.
+
+  They do if an expected target is more than a tenth beyond the last atom.
+
+  Attributes:
+    message: says so, with the range of the targets; None until then.
+  """
+
+  def __init__(self, record: Mapping[str, Any]):
+    """`record` is the content of config.json."""
+    self.message: str | None = None
+    settings = record.get("config")
+    target = settings.get("target") if isinstance(settings, Mapping) else None
+    atoms = target.get("max_abs_value") if isinstance(target, Mapping) else None
+    self._limit: float | None = atoms
+    self._low = self._high = 0.0
+
+  def add(self, episode: "core.Episode") -> None:
+    """Takes the metrics of an episode."""
+    metrics, limit = episode.metrics, self._limit
+    if self.message or limit is None or not {"target_min", "target_max"} <= {*metrics}:
+      return
+    self._low = min(self._low, metrics["target_min"])
+    self._high = max(self._high, metrics["target_max"])
+    if max(-self._low, self._high) > _ABOVE_ATOMS * limit:
+      self.message = (
+        f"targets from {self._low:.6g} to {self._high:.6g} were seen up to environment "
+        f"step {episode.env_steps:,}, but the agent's distributions end at "
+        f"±{limit:g}, where targets are cut. Set target.max_abs_value above the "
+        "largest discounted return (with --set), or scale the rewards."
       )

@@ -83,7 +83,12 @@ class Recorder:
       for seed, seed_directory, seed_record in _directories(directory, config, record)
     }
     self._first = self._seeds[config.seed]
-    self._has_warned = any(seed.divergence.message for seed in self._seeds.values())
+    self._has_warned = {
+      type(warning)
+      for seed in self._seeds.values()
+      for warning in seed.warnings
+      if warning.message
+    }
     self._progress = recording.progress.RunProgress(
       console,
       num_episodes=config.episodes,
@@ -113,10 +118,11 @@ class Recorder:
     if self.problem is None:
       self._attempt(seed.on_episode, episode)
     self._progress.on_episode(episode)
-    if seed.divergence.message and not self._has_warned:  # Once per run.
-      self._has_warned = True
-      which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
-      console_lib.print_error(which + seed.divergence.message)
+    for warning in seed.warnings:
+      if warning.message and type(warning) not in self._has_warned:  # Once per run.
+        self._has_warned.add(type(warning))
+        which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
+        console_lib.print_error(which + warning.message)
 
   def on_evaluation(self, evaluation: "core.Evaluation") -> None:
     """Records an evaluation of a runner."""

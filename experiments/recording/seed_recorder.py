@@ -33,7 +33,7 @@ class SeedRecorder:
   Attributes:
     title: of its curve.
     returns: of its episodes and evaluations so far.
-    divergence: whether its values diverge.
+    warnings: what to warn of, once in a run.
     failures: how many crashes of environments there were.
     replacements: role → number of processes that replaced one that died.
   """
@@ -72,7 +72,7 @@ class SeedRecorder:
     }
     self.title = title
     self.returns = returns.Returns()
-    self.divergence = divergence.Divergence()
+    self.warnings = (divergence.Divergence(), divergence.CutTargets(record))
     self.failures: int = saved["failures"]
     self.replacements: dict[str, int] = dict(saved["replacements"])
     self._directory = directory
@@ -209,7 +209,8 @@ class SeedRecorder:
     """Adds an episode, new or of a resumed run's file, to the statistics."""
     self._last = episode
     self.returns.add(episode)
-    self.divergence.add(episode)
+    for warning in self.warnings:
+      warning.add(episode)
     if self._solved_rule:
       has_learnt = episode.learner_updates > 0
       self._solved_rule.add_episode(

@@ -154,15 +154,22 @@ def read_all(words: Sequence[str]) -> Runs:
   Args:
     words: paths of runs, and of directories with runs at any depth.
 
+  A run that cannot be read is left out, with a remark.
+
   Raises:
-    SetUpError: if a directory holds no run, or a run cannot be read.
+    SetUpError: if a directory holds no run.
   """
   kept: dict[str, Run] = {}
   remarks, commands, missing = [], [], []
   tops = [pathlib.Path(word).expanduser() for word in words]
   found = dict.fromkeys(path.resolve() for top in tops for path in _find(top))
   for path in found:
-    run = read(path)
+    try:
+      run = read(path)
+      _check_evaluations(run)
+    except errors.SetUpError as error:
+      remarks.append(f"{relative(path)} is left out: {error}")
+      continue
     if not len(run.returns) and run.bsuite is None:
       remarks.append(f"{relative(path)} is left out: it has no finished episode yet.")
       continue
@@ -215,11 +222,21 @@ def read(path: pathlib.Path) -> Run:
       bsuite = _log(_regular(file))
   except _UNREADABLE as error:
     raise errors.SetUpError(
-      f"{relative(file)} cannot be read ({errors.describe(error)}); restore it, or "
-      "leave the run out."
+      f"{relative(file)} cannot be read ({errors.describe(error)})."
     ) from error
   summary = _summary(path)
   return Run(path, record, settings, summary, steps.astype(np.int64), returns, bsuite)
+
+
+def _check_evaluations(run: Run) -> None:
+  """Refuses a run whose evaluations cannot be read, or are not finite."""
+  try:
+    if not all(math.isfinite(value) for _, value in run.evaluations()):
+      raise ValueError("an episode_return is not finite")
+  except _UNREADABLE as error:
+    raise errors.SetUpError(
+      f"{relative(run.path / _EVALUATIONS)} cannot be read ({errors.describe(error)})."
+    ) from error
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
@@ -277,11 +294,10 @@ def _find(top: pathlib.Path) -> list[pathlib.Path]:
   for folder, folders, files in os.walk(top):
     path = pathlib.Path(folder)
     folders.sort()
-    if _RECORD in files and (_METRICS in files or _BSUITE in folders):
+    # `read` says so if the record is missing.
+    if _METRICS in files or (_RECORD in files and _BSUITE in folders):
       folders.clear()
       found.append(path)
-    elif _METRICS in files:
-      raise errors.SetUpError(f"{path} has a {_METRICS}, but no {_RECORD}.")
   order = {str(top / entry.path): i for i, entry in enumerate(index.read(top).runs)}
   found.sort(key=lambda path: order.get(str(path), len(order)))
   if not found and not order:

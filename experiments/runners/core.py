@@ -4,8 +4,6 @@ import dataclasses
 import fractions
 import math
 import os
-import pathlib
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +12,7 @@ import jax
 import numpy as np
 
 from explorax.agents import types
+from explorax.environments import errors
 from explorax.experiments.checkpoints import checkpointer
 
 TRAINING, EVALUATION = "training", "evaluation"  # The roles of environments.
@@ -161,9 +160,8 @@ class Failure(NamedTuple):
   def __str__(self) -> str:
     """One line: the exception, the line of code that raised it, and the place."""
     text = " ".join(f"{type(self.error).__name__}: {self.error}".split())
-    frames = traceback.extract_tb(self.error.__traceback__)
-    if frames:
-      text += f" ({pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno})"
+    if line := errors.place(self.error):
+      text += f" ({line})"
     return (
       f"the environment of {self.role} failed {self.place}, at environment step "
       f"{self.env_steps}: {text}"

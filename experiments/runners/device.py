@@ -377,7 +377,7 @@ class DeviceRun(training.Run):
       core.Episode(
         episode=self.episodes[index],
         env_steps=step * self._num_envs,
-        episode_return=float(ended.episode_return),
+        episode_return=sum(map(float, ended.episode_return)),
         episode_length=int(ended.length),
         policy=self._agent.policy_names[int(ended.policy)],
         learner_updates=updates,
@@ -403,6 +403,12 @@ class DeviceRun(training.Run):
     for seed, metrics, of_seed in zip(self._seeds, self.metrics, each, strict=True):
       if metrics["finite"] > 0:
         continue
+      if not_finite := self._not_finite(seed):
+        raise errors.NonFiniteError(
+          f"stopped at environment step {self.env_steps}, seed {seed}: the environment "
+          f"returned {not_finite} that is NaN or infinite; fix the environment.",
+          self.weights(),
+        )
       number = before + int(of_seed.number)
       raise errors.NonFiniteError(
         f"stopped at environment step {self.env_steps}, seed {seed}: a loss became NaN "
@@ -410,6 +416,18 @@ class DeviceRun(training.Run):
         "gradient.",
         self.weights(),
       )
+
+  def _not_finite(self, seed: int) -> str:
+    """What the environments of a seed have returned that is not finite, if anything."""
+    rows = self.state.replay.rows
+    for name in ("reward", "observation"):
+      column = rows[name]
+      if len(self._seeds) > 1:
+        column = column[list(self._seeds).index(seed)]
+      is_float = jnp.issubdtype(column.dtype, jnp.floating)
+      if is_float and not jnp.isfinite(column).all():
+        return "a reward" if name == "reward" else "an observation"
+    return ""
 
 
 class _WeightsOfSeed:

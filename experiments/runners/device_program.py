@@ -18,6 +18,7 @@ from explorax.agents.replay import device as device_replay
 from explorax.agents.wiring import episode_weights
 from explorax.environments import jax_types
 from explorax.experiments.runners import core
+from explorax.exploration import sums
 
 MAX_UPDATES = 10_000  # Between two checks of whether to stop.
 _INT32_MAX = int(np.iinfo(np.int32).max)
@@ -31,14 +32,14 @@ class Episodes(NamedTuple):
 
   Attributes:
     ended: bool, whether the step was an episode's last.
-    episode_return, length: so far.
+    episode_return, length: so far; the return without the loss of small rewards.
     policy: the index of the policy at the episode's start.
     intrinsic: Σ r_int over the rows; 0 if acting computes none.
     metrics: the environment's, if the episode has ended.
   """
 
   ended: jax.Array
-  episode_return: jax.Array
+  episode_return: sums.Sum
   length: jax.Array
   policy: jax.Array
   intrinsic: jax.Array
@@ -134,7 +135,7 @@ class DeviceAgent:
     counts = jnp.zeros((num_envs,), jnp.int32)
     episodes = Episodes(
       jnp.zeros((num_envs,), bool),
-      zeros,
+      sums.zero((num_envs,)),
       counts,
       counts,
       zeros,
@@ -182,7 +183,7 @@ class DeviceAgent:
     old = state.episodes
     episodes = Episodes(
       ended=timesteps.step_type == dm_env.StepType.LAST,
-      episode_return=old.episode_return + timesteps.reward,
+      episode_return=sums.add(old.episode_return, timesteps.reward),
       length=old.length + 1,
       policy=jnp.where(old.length == 0, extras["policy"], old.policy),
       intrinsic=old.intrinsic + extras.get("r_int", 0.0),

@@ -8,6 +8,7 @@ import dm_env
 
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
+from explorax.environments import errors as environment_errors
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
 from explorax.experiments.checkpoints import checkpointer, files
@@ -252,7 +253,10 @@ def _stopped(
     return errors.EnvironmentFailedError(str(error), weights)
   if recovery.is_refusal(error):
     return errors.StoppedError(f"{place}: {error}", weights)
-  return errors.StoppedError(f"{place}: {run_errors.describe(error)}", weights)
+  text = run_errors.describe(error)
+  if line := environment_errors.users_line(error):
+    text += f" ({line})"
+  return errors.StoppedError(f"{place}: {text}", weights)
 
 
 def check(

@@ -108,8 +108,8 @@ def test_array_spaces(space, dtype):
   [
     ({"actions": SPACES.Box(-1, 1, (1,))}, "Box"),
     ({"actions": SPACES.MultiDiscrete([2, 2])}, "MultiDiscrete"),
-    ({"space": SPACES.Tuple([SPACES.Discrete(2)])}, "Tuple"),
-    ({"space": SPACES.Dict(a=SPACES.Discrete(2))}, "Dict"),
+    ({"space": SPACES.Tuple([SPACES.Text(2)])}, "Text"),
+    ({"space": SPACES.Dict(a=SPACES.Sequence(SPACES.Discrete(2)))}, "Sequence"),
   ],
 )
 def test_other_spaces_are_refused(spaces, name):

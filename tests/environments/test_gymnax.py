@@ -5,6 +5,7 @@ Each stand-in is one walk: action 1 moves one to the right, action 0 stays, and 
 """
 
 import dataclasses
+import enum
 import functools
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import gymnax_adapter
+from explorax.environments import gymnax_adapter, saving
 
 pytestmark = pytest.mark.newest
 
@@ -303,3 +304,75 @@ def test_a_time_limit_of_gymnax_is_a_truncation():
   assert last.observation[1] != 0
   with pytest.raises(ValueError, match="gymnax makes no environment 'Nope'"):
     environments.make("gymnax:Nope", seed=0)
+
+
+def test_no_name_of_a_field_decides_the_protocol():
+  class Odd(NamedTuple):
+    step_type: Any
+    observation: Any
+    reward: Any
+
+  class Walk:
+    num_actions = 2
+
+    def reset(self, key):
+      return jnp.zeros(2), Odd(jnp.int32(0), jnp.ones(3), jnp.float32(9.0))
+
+    def step(self, state, action):
+      state = state._replace(step_type=state.step_type + 1)
+      return jnp.ones(2), state, 1.0, state.step_type == 3
+
+  environment = environments.wrap(Walk(), seed=0)
+  assert environment.reset().observation.tolist() == [0.0, 0.0]
+  steps = [environment.step(0) for _ in range(3)]
+  assert [step.reward for step in steps] == [1.0] * 3
+  assert [step.last() for step in steps] == [False, False, True]
+
+
+class Keyed:
+  """Its state has a typed key, of which its observations are drawn."""
+
+  num_actions = 2
+
+  def reset(self, key):
+    state = {"key": jax.random.key(3), "time": jnp.int32(0)}
+    return jnp.zeros(2), state
+
+  def step(self, key, state, action):
+    own, draw = jax.random.split(state["key"])
+    time = state["time"] + 1
+    return jax.random.normal(draw, (2,)), {"key": own, "time": time}, 0.0, time == 99
+
+
+def test_a_state_with_typed_keys_is_saved_and_restored():
+  environment = environments.wrap(Keyed(), seed=0)
+  for _ in range(4):
+    environment.step(0)
+  arrays, counts = saving.save(environment)
+  assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(arrays))
+  expected = [environment.step(0).observation for _ in range(3)]
+  assert np.unique(expected).size == 6
+  other = environments.wrap(Keyed(), seed=1)
+  shapes = saving.shapes(other, counts)
+  assert jax.tree.map(np.shape, arrays) == jax.tree.map(lambda x: x.shape, shapes)
+  saving.restore(other, arrays, counts)
+  np.testing.assert_array_equal([other.step(0).observation for _ in range(3)], expected)
+
+
+class Colour(enum.IntEnum):
+  RED = 1
+
+
+@pytest.mark.parametrize("content", ["red", Colour.RED])
+def test_a_state_that_cannot_be_saved_is_refused_at_the_start(content):
+  class Painted:
+    num_actions = 2
+
+    def reset(self, key):
+      return jnp.zeros(2), {"colour": content}
+
+    def step(self, key, state, action):
+      return jnp.zeros(2), state, 0.0, False
+
+  with pytest.raises(TypeError, match="static fields"):
+    environments.wrap(Painted(), seed=0)

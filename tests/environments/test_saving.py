@@ -2,11 +2,19 @@
 
 import json
 
+import jax
 import numpy as np
 import pytest
 from bsuite import sweep
 
-from explorax.environments import bsuite_environments, bsuite_sweeps, saving
+from explorax import environments
+from explorax.environments import (
+  bsuite_environments,
+  bsuite_sweeps,
+  chain,
+  saving,
+  testing,
+)
 
 
 def _play(environment, rng, num_episodes):
@@ -41,3 +49,26 @@ def test_bsuites_environments_resume_bit_for_bit_between_episodes(bsuite_id, tmp
   rows, rows_after = (next(path.iterdir()).read_text() for path in records)
   assert rows_after == rows and rows.count("\n") == 1 + 9
   assert after.raw.bsuite_info() == whole.raw.bsuite_info()
+
+
+def test_what_no_checkpoint_can_contain_is_refused_at_the_start():
+  class Keeping(testing.FakeEnvironment):
+    KEPT = ("seen",)
+    seen: object = 1
+
+    def __init__(self, seen):
+      super().__init__()
+      self.seen = seen
+
+  saving.check(environments.wrap(Keeping({"a": [1, "b"]}), seed=0))
+  with pytest.raises(TypeError, match="'seen'"):
+    saving.check(environments.wrap(Keeping({1, 2}), seed=0))
+
+  class Typed(chain.Chain):
+    def reset(self, key, params):
+      state, timestep = super().reset(key, params)
+      return (state, jax.random.key(0)), timestep
+
+  saving.check(environments.wrap(chain.Chain(5), seed=0))
+  with pytest.raises(TypeError, match="key_data"):
+    saving.check(environments.wrap(Typed(5), seed=0))

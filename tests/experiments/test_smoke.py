@@ -4,6 +4,7 @@ import csv
 import json
 import pathlib
 
+import jax
 import numpy as np
 import pytest
 
@@ -87,6 +88,31 @@ def check(name: str, summary: dict, rows: list[dict[str, str]]) -> None:
 @pytest.mark.parametrize("name", RUN)
 def test_preset_runs(name):
   check(name, *launch(name, "--replay=memory"))
+
+
+@pytest.fixture
+def _double_precision():
+  jax.config.update("jax_enable_x64", True)
+  yield
+  jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.usefixtures("_double_precision")
+@pytest.mark.parametrize("name", RUN)
+def test_preset_runs_with_double_precision_enabled(name):
+  """As with JAX_ENABLE_X64=1; the agents compute in single precision."""
+  check(name, *launch(name, "--replay=memory"))
+  with np.load("out/checkpoints/final.npz") as weights:
+    assert not any(weights[key].dtype == np.float64 for key in weights.files)
+
+
+@pytest.mark.usefixtures("_double_precision")
+def test_double_precision_on_the_device():
+  flags = ("--runner=device", "--env=jax:deep_sea/4", "--num_envs=2")
+  command = ["--agent=ngu", *settings("ngu"), *flags, "--steps=120", "--output=out"]
+  assert run.main(command) == 0
+  summary = json.loads(pathlib.Path("out/summary.json").read_text())
+  assert summary["learner_updates"] > 0
 
 
 @pytest.mark.parametrize("name", presets.PRESETS)

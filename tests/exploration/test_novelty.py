@@ -88,7 +88,7 @@ def test_matches_the_algorithm(capacity, k, dim):
     np.testing.assert_allclose(rewards[i], expected, rtol=1e-3, atol=1e-6)
     mean = np.mean(oracle.all_distances)
     np.testing.assert_allclose(states.mean_distance[i], mean, rtol=1e-4)
-    assert states.num_distances[i] == len(oracle.all_distances)
+    assert states.num_distances.value[i] == len(oracle.all_distances)
 
 
 def test_matches_the_algorithm_with_other_parameters():

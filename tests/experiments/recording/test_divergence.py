@@ -71,3 +71,18 @@ def test_a_run_of_several_seeds_warns_once_even_if_resumed(
   assert "seed 1" in warning and "999" in warning and warning.count("\n") == 1
   record(output.RunDirectory.create(tmp_path / "run", may_hold_run=True), saved)
   assert capsys.readouterr().err == ""
+
+
+def test_targets_beyond_the_atoms_are_named_once(make_episode):
+  record = {"config": {"target": {"max_abs_value": 100.0}}}
+  watch = divergence.CutTargets(record)
+  for low, high in ((-3.0, 109.0), (-2.0, 1010.0)):
+    assert watch.message is None
+    metrics = {"target_min": low, "target_max": high}
+    watch.add(make_episode(1)._replace(metrics=metrics))
+  for number in ("-3", "1010", "100"):
+    assert number in watch.message
+  for other in ({}, {"config": {"target": {}}}, {"config": {"module": "x"}}):
+    silent = divergence.CutTargets(other)
+    silent.add(make_episode(1)._replace(metrics=metrics))
+    assert silent.message is None

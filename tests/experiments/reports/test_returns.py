@@ -113,3 +113,37 @@ def test_evaluations_are_compared_where_all_runs_have_them(write_run, capsys):
   assert "of evaluations at step 401" in y and re.search(r"tdu .*\b7\.000", y)
   assert "of training at step 400" in z and not re.search(r"tdu .*\b7\.000", z)
   assert "The runs on x:z are compared by returns of training" in out
+
+
+def _no_number(path):
+  file = path / "metrics.csv"
+  rows = [row.split(",") for row in file.read_text().splitlines()]
+  rows[2][rows[0].index("episode_return")] = "nan"
+  file.write_text("\n".join(",".join(row) for row in rows) + "\n")
+
+
+def _bad_evaluation(path):
+  (path / "evaluation.csv").write_text("env_steps,episode_return\n10,nan\n")
+
+
+@pytest.mark.parametrize(
+  "damage",
+  [
+    _no_episode,
+    _bad_number,
+    _no_number,
+    _bad_evaluation,
+    lambda path: (path / "metrics.csv").write_text("a,b\n1,2\n"),
+    lambda path: (path / "config.json").write_text("{}"),
+    lambda path: (path / "config.json").unlink(),
+  ],
+)
+def test_one_bad_run_is_a_line_and_a_gap(write_run, capsys, damage):
+  for seed in range(3):
+    path = write_run(f"runs/a{seed}", seed=seed)
+  damage(path)
+  assert report.main(["runs"]) == 0
+  out, err = capsys.readouterr()
+  (line,) = [line for line in out.splitlines() if "left out" in line]
+  assert line.startswith("runs/a2 is left out: ") and err == ""
+  assert "2 seeds" in out and "runs/a2 is left out" in _page()

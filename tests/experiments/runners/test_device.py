@@ -286,3 +286,26 @@ def test_a_loss_that_is_not_finite_ends_the_run():
     train(broken, seeds=seeds, steps=500)
   assert len(caught.value.weights) == len(seeds)
   assert jax.tree.leaves(caught.value.weights)
+
+
+class _Rewarding:
+  """A reward of twenty million, and 99 of 1."""
+
+  num_actions = 2
+
+  def reset(self, key):
+    return jnp.zeros(2), jnp.int32(0)
+
+  def step(self, time, action):
+    reward = jnp.where(time == 0, 2e7, 1.0)
+    return jnp.zeros(2), time + 1, reward, time == 99
+
+
+def test_returns_lose_no_small_rewards():
+  environment = environments.wrap(_Rewarding(), seed=0)
+  config = dataclasses.replace(DQN, min_replay_size=300)
+  agent = q_agent.make_agent(config, environments.spec(environment))
+  run = config_lib.RunConfig(agent="dqn", env="x:y", steps=100, runner="device")
+  episodes = []
+  device.run(agent, environment, run, core.Hooks(on_episode=episodes.append))
+  assert [episode.episode_return for episode in episodes] == [20_000_099.0]
