@@ -55,7 +55,7 @@ FREE = {
     f"RunConfig.{name}"
     for name in (
       *("agent", "settings", "env", "runner", "replay", "output", "logger"),
-      "ray_address",
+      *("ray_address", "callback", "init_weights"),
     )
   ),
   "ReplaySpec.extras",

@@ -89,7 +89,7 @@ def test_functions_and_classes_of_the_users_own():
     ("userpackage.envs:number", TypeError, "int"),
     ("userpackage.envs:make_needy", TypeError, r"\(size\)"),
     ("userpackage.envs:make_nothing", TypeError, "NoneType"),
-    ("userpackage.envs:make_continuous", TypeError, "discretise"),
+    ("userpackage.envs:make_continuous", TypeError, "finite set"),
     ("deep_sea/0", ValueError, "did you mean 'bsuite:deep_sea/0'"),
     ("Pong", ValueError, "did you mean 'atari:Pong'"),
     (":make", ValueError, "kind:name"),

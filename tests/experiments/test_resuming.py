@@ -134,6 +134,7 @@ def test_a_finished_run_is_extended_to_the_bit(capsys):
 def test_a_run_is_extended_with_and_without_evaluations(flags):
   """They may change, because they change nothing else."""
   argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY[:2], *(flags or TINY[2:]))
+  argv = (*argv, "--eval_episodes=0")
   assert run.main([*argv, "--steps=300", "--output=whole"]) == 0
   argv = (*argv, "--output=parts")
   assert run.main([*argv, "--steps=100"]) == 0
