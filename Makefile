@@ -27,7 +27,7 @@ help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
 	@echo 'make demo       watch TDU solve Deep Sea'
 	@echo 'make test       all tests, and the coverage of losses and exploration'
-	@echo 'make test-ops   only the tests of pure functions, in under a minute'
+	@echo 'make test-ops   only the tests of pure functions, in about a minute'
 	@echo 'make lint       format, lint and types'
 	@echo 'make types      only types'
 	@echo 'make docs       the documentation as web pages, in build/docs'
