@@ -355,6 +355,8 @@ def evaluate(
   Returns:
     The return of each episode, `[episodes]`.
   """
+  if isinstance(weights, str):  # `evaluate(PATH, "gym:CartPole-v1")`
+    weights, env = None, weights
   if weights is None:
     if isinstance(agent, Agent | types.Agent):
       raise ValueError("give the weights of the agent, or the path of a run alone.")

@@ -228,13 +228,15 @@ def _few_updates(job: job_lib.Job) -> str:
   updates = int(learning * replay.updates_per_step)
   if updates >= _FEW_UPDATES:
     return ""
-  remedy = f"a larger --set updates_per_step={replay.updates_per_step:g}"
-  if replay.updates_per_step * config.steps >= _FEW_UPDATES:
-    remedy = f"a smaller --set min_replay_size={replay.min_size}"
+  remedies = []
+  if replay.updates_per_step * config.steps < _FEW_UPDATES:
+    remedies.append(f"a larger updates_per_step (it is {replay.updates_per_step:g})")
+  if not remedies or config.steps < replay.min_size:
+    remedies.append(f"a smaller min_replay_size (it is {replay.min_size})")
   return (
     f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
     f"the network, the first after {replay.min_size:,} steps. Use more than "
-    f"--steps={config.steps}, or {remedy}."
+    f"--steps={config.steps}, or --set {' and '.join(remedies)}."
   )
 
 

@@ -59,6 +59,9 @@ class Policy:
       self._q = jax.jit(core.q_values)
       self._q_batch = jax.jit(jax.vmap(core.q_values, axes))
 
+  def __repr__(self) -> str:
+    return f"<explorax.Policy of {self.agent} for {self.env}>"
+
   def reset(self) -> None:
     """Begins a new episode in each environment."""
     if self.state is not None:
@@ -137,9 +140,12 @@ class Policy:
       )
     batch_size = len(given) if is_batch else None
     if self.state is not None and batch_size != self._batch_size:
+      now, before = (
+        "one observation" if size is None else f"a batch of {size}"
+        for size in (batch_size, self._batch_size)
+      )
       raise ValueError(
-        f"this call has a batch of {batch_size}, and the last one of "
-        f"{self._batch_size}; call reset() between them."
+        f"this call has {now}, and the last one had {before}: call reset() first."
       )
     begins = self.state is None if first is None else first
     shape = () if batch_size is None else (batch_size,)

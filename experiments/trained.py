@@ -70,6 +70,10 @@ def read(path: str | os.PathLike[str]) -> Trained:
     OSError, ValueError, OutputError: if the file or directory cannot be read.
   """
   path = pathlib.Path(path).expanduser()
+  if not path.exists():
+    raise errors.SetUpError(
+      f"there is no {path}: give the directory of a run, or an exported file."
+    )
   if not path.is_dir():
     arrays, record = weights.load_with_settings(path)
     return Trained(path, path, record, arrays)

@@ -30,13 +30,13 @@ def starting_from(
   Raises:
     SetUpError: if the weights, or the observations, are of another kind.
   """
-  found = trained.read(path)
-  found.check_spec(agent.spec, env)
-  _check_profile(found, env)
   learner = agent.learner
   try:
+    found = trained.read(path)
+    found.check_spec(agent.spec, env)
+    _check_profile(found, env)
     fitted = weights.fitted(path, found.arrays, playing.weights_of(agent))
-  except ValueError as error:
+  except (errors.SetUpError, OSError, ValueError) as error:
     raise errors.SetUpError(f"--init_weights={path}: {error}") from error
   by_name = dict(weights.named(fitted))
   # Name in the learner's state → the array.

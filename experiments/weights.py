@@ -111,7 +111,7 @@ def fitted(
 ) -> Any:
   """As `load`, for the arrays that a file, or a checkpoint, has given."""
   arrays = dict(arrays)
-  refusal = f"{path} holds the weights of another agent"
+  refusal = f"{path} holds the weights of an agent with other settings"
   arranged(arrays, like, refusal)
   for name, leaf in named(like):
     array = arrays[name]

@@ -26,6 +26,10 @@ _WORDS = {
   "q_bound": "bound of |Q|",
   "r_int": "intrinsic reward",
   "td_error": "mean |TD error|",
+  "priority": "mean priority",
+  "max_priority": "greatest priority",
+  "target_min": "least target",
+  "target_max": "greatest target",
   "bad_episode": "missed the best return",
   "denoised_return": "treasures found",
   "total_bad_episodes": "episodes that missed the best return so far",
@@ -161,7 +165,7 @@ def table(title: str, each: Seeds) -> str:
     return "\n".join(lines)
   metrics = {n: x for n, x in first["last_metrics"].items() if n != "finite"}
   if metrics:
-    text = ", ".join(f"{_WORDS.get(n, n)} {x:.4g}" for n, x in metrics.items())
+    text = ", ".join(f"{_WORDS.get(n, n)} {number(x)}" for n, x in metrics.items())
     lines.append("")
     lines += textwrap.wrap(
       f"last episode: {text}", 86, initial_indent="  ", subsequent_indent="    "
@@ -184,6 +188,11 @@ def duration(seconds: float) -> str:
   minutes, seconds = divmod(max(0, round(seconds)), 60)
   hours, minutes = divmod(minutes, 60)
   return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def number(value: Any) -> str:
+  """A number with four digits, or all of a large one: `475.2`, `12,345`, `0.004`."""
+  return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
 
 
 def count(number: int, noun: str) -> str:
@@ -224,20 +233,20 @@ def _seed_returns(one: Mapping[str, Any]) -> Iterator[str]:
     if one["evaluation_standard_error"] is not None:
       of = f"± {one['evaluation_standard_error']:.2g}, standard error over {of}"
     if left := one["evaluation_episodes_left"]:
-      of += f"; {left} left before the end"
+      of += f", {left} of them left without an end"
     if (at := one["evaluation"]["last"]["env_steps"]) < one["env_steps"]:
       of += f"; at step {at:,}"
     policy = _capitalised(one["evaluation_policy"])
-    yield f"{policy}: mean return {one[EVALUATION]:.4g} ({of})"
+    yield f"{policy}: mean return {number(one[EVALUATION])} ({of})"
   if one[TRAINING] is not None:
-    of = count(one["training_episodes"], "episode")
-    yield f"Training: mean return {one[TRAINING]:.4g} ({of}, the last 10 % of steps)"
+    of = count(one["training_episodes"], "episode") + ", the last 10 % of steps"
+    yield f"Training: mean return {number(one[TRAINING])} ({of})"
   evaluations = one.get("evaluation", {})
   if evaluations.get("evaluations", 0) > 1:
     best = evaluations["best"]
     yield (
       f"Best of {evaluations['evaluations']} evaluations: mean return "
-      f"{best['mean_return']:.4g} at step {best['env_steps']:,}."
+      f"{number(best['mean_return'])} at step {best['env_steps']:,}."
     )
 
 
@@ -253,8 +262,8 @@ def _mean_returns(each: Seeds) -> Iterator[str]:
   for name, label in names.items():
     if x := _interval(each, name):
       yield (
-        f"{label}: mean return {x.value:.4g}, 95 % interval {x.low:.4g} to "
-        f"{x.high:.4g}{few} (over seeds; {of[name]})"
+        f"{label}: mean return {number(x.value)}, 95 % interval "
+        f"{number(x.low)} to {number(x.high)}{few} (over seeds; {of[name]})"
       )
 
 
@@ -302,7 +311,7 @@ def _returns_table(each: Seeds) -> list[str]:
   }
   rows = [[kind, "episodes", *columns.values()]]
   for label, group in groups.items():
-    means = ("" if group[name] is None else f"{group[name]:.4g}" for name in columns)
+    means = ("" if group[name] is None else number(group[name]) for name in columns)
     rows.append([label, f"{group['episodes']:,}", *means])
   return ["", *aligned(rows)]
 

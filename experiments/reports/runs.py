@@ -171,7 +171,7 @@ def read_all(words: Sequence[str]) -> Runs:
       remarks.append(f"{relative(path)} is left out: {error}")
       continue
     if not len(run.returns) and run.bsuite is None:
-      remarks.append(f"{relative(path)} is left out: it has no finished episode yet.")
+      remarks.append(f"{relative(path)} is left out: no episode of training has ended.")
       continue
     key = json.dumps([run.agent, run.env, run.seed, run.settings], sort_keys=True)
     if key in kept:

@@ -62,9 +62,9 @@ def test_a_run_leaves_its_files(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
   ("flags", "named"),
   [
-    (("--steps=110", "--set=min_replay_size=20"), "min_replay_size=20"),
+    (("--steps=110", "--set=min_replay_size=20"), "min_replay_size (it is 20)"),
     (("--steps=30", "--set=min_replay_size=60"), "makes 0 updates"),
-    (("--steps=119", "--set=updates_per_step=0.5"), "updates_per_step=0.5"),
+    (("--steps=119", "--set=updates_per_step=0.5"), "updates_per_step (it is 0.5)"),
     (("--steps=119", "--set=min_replay_size=20"), ""),
   ],
 )

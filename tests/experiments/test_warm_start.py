@@ -59,7 +59,7 @@ def test_the_target_network_starts_with_them():
   ("argv", "text"),
   [
     (("--agent=bootstrapped_dqn", "--env=jax:chain/6"), "jax:chain/6 has"),
-    (("--agent=dqn", f"--env={ENV}"), "another agent"),
+    (("--agent=dqn", f"--env={ENV}"), "other settings"),
     (("--agent=my:make", f"--env={ENV}"), "agent of your own"),
     (("--agent=dqn", f"--env={ENV}", "--init_weights=nothing"), "nothing"),
   ],
