@@ -30,10 +30,11 @@ from explorax.experiments import (
 from explorax.experiments import config as config_lib
 from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import loggers, video
+from explorax.experiments.recording import loggers, summary, video
 from explorax.experiments.runners import core, device, distributed, local, user_agents
 
 _SECONDS_TO_CLOSE = 10.0
+_FEW_UPDATES = 100  # A run with fewer says so.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,6 +149,28 @@ def set_up(
 def make_parts(config: config_lib.RunConfig, given: Given) -> Parts:
   """Everything that a runner needs for a run without files."""
   return _make(_choose(config, given), given)
+
+
+def few_updates(parts: Parts) -> str:
+  """A sentence for a run that is too short to learn; '' for others."""
+  config = parts.config
+  if config.steps is None or config.has_user_agent:
+    return ""
+  replay = parts.agent.replay
+  learning = max(0, config.steps - replay.min_size + 1)
+  updates = int(learning * replay.updates_per_step)
+  if updates >= _FEW_UPDATES:
+    return ""
+  remedies = []
+  if replay.updates_per_step * config.steps < _FEW_UPDATES:
+    remedies.append(f"a larger updates_per_step (it is {replay.updates_per_step:g})")
+  if not remedies or config.steps < replay.min_size:
+    remedies.append(f"a smaller min_replay_size (it is {replay.min_size})")
+  return (
+    f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
+    f"the network, the first after {replay.min_size:,} steps. Use more than "
+    f"--steps={config.steps}, or --set {' and '.join(remedies)}."
+  )
 
 
 def resolve(config: config_lib.RunConfig) -> tuple[config_lib.RunConfig, Any]:

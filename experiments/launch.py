@@ -21,7 +21,6 @@ from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
 
 ERROR = "error.txt"
-_FEW_UPDATES = 100  # A run with fewer says so.
 
 
 class Outcome(NamedTuple):
@@ -207,7 +206,7 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
   console.line(f"{length}, into {job.directory.given}")
   if not config.has_user_agent:
     console.line(network.describe(job.parts.agent))
-  if few := _few_updates(job):
+  if few := job_lib.few_updates(job.parts):
     console.line(few)
   if not job.directory.holds_run or job.checkpoints is None:
     return
@@ -216,28 +215,6 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
     console.line("The earlier run ended before its first checkpoint: starting again.")
   else:
     console.line(f"Resuming at environment step {restored.record['env_steps']:,}.")
-
-
-def _few_updates(job: job_lib.Job) -> str:
-  """A sentence for a run that is too short to learn; '' for others."""
-  config = job.config
-  if config.steps is None or config.has_user_agent:
-    return ""
-  replay = job.parts.agent.replay
-  learning = max(0, config.steps - replay.min_size + 1)
-  updates = int(learning * replay.updates_per_step)
-  if updates >= _FEW_UPDATES:
-    return ""
-  remedies = []
-  if replay.updates_per_step * config.steps < _FEW_UPDATES:
-    remedies.append(f"a larger updates_per_step (it is {replay.updates_per_step:g})")
-  if not remedies or config.steps < replay.min_size:
-    remedies.append(f"a smaller min_replay_size (it is {replay.min_size})")
-  return (
-    f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
-    f"the network, the first after {replay.min_size:,} steps. Use more than "
-    f"--steps={config.steps}, or --set {' and '.join(remedies)}."
-  )
 
 
 def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
@@ -274,6 +251,8 @@ def train_without_files(
     with signals.stop_on_signals(lambda number: None) as request:
       callbacks = callbacks_lib.make(config.callback, callback)
       with contextlib.closing(job_lib.make_parts(config, given)) as parts:
+        if few := job_lib.few_updates(parts):
+          hooks.on_message(few)
         return train(parts, _without_files(parts, hooks, callbacks, request))
   except callbacks_lib.CallbackError as carried:
     error = carried.error

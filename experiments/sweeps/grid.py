@@ -39,10 +39,12 @@ class Cell:
   Attributes:
     config: of all seeds.
     left_out: why they do not run, in a few words; '' if they do.
+    remark: a sentence for the user; '' if there is none, or another cell has it.
   """
 
   config: config_lib.RunConfig
   left_out: str = ""
+  remark: str = ""
 
 
 class Grid:
@@ -92,6 +94,9 @@ class Grid:
     """
     self._report_left_out()
     cells = [cell for cell in self.cells if not cell.left_out]
+    for cell in cells:
+      if cell.remark:
+        self._console.line(cell.remark)
     each = [(cell.config, run) for cell in cells for run in cell.config.runs()]
     each.sort(key=lambda x: x[1].seed)
     tasks = [runs.task(run, self._argv, self.directory.given) for _, run in each]
@@ -263,12 +268,15 @@ def _check(config: config_lib.RunConfig, checked: set[tuple[str, ...]]) -> Cell:
     return Cell(config, left_out)
   is_bsuite = config.env.startswith("bsuite:")
   key = config.agent, str(config.settings), "bsuite" if is_bsuite else config.env
+  remark = ""
   try:
     if key not in checked:
       checked.add(key)
       first = config.runs()[0]
       with contextlib.closing(job.make_parts(first, job.Given())) as parts:
         config = dataclasses.replace(config, episodes=parts.config.episodes)
+        if few := job.few_updates(parts):
+          remark = f"{name}: {few}"
   except (ValueError, TypeError) as error:
     raise errors.SetUpError(f"{name}: {error}") from error
   _, agent_config = job.resolve(config)
@@ -278,7 +286,7 @@ def _check(config: config_lib.RunConfig, checked: set[tuple[str, ...]]) -> Cell:
     if (directory.path / "config.json").exists():
       of_run = {**record, "seed": run.seed, "num_seeds": run.num_seeds}
       resuming.check_same(directory, directory.read_settings(), of_run)
-  return Cell(config)
+  return Cell(config, remark=remark)
 
 
 def _left_out(env: str) -> str:

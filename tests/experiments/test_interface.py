@@ -162,6 +162,11 @@ def test_an_object_is_trained_in_as_its_name_is(agent):
   assert math.isnan(alone.evaluation_return) and not math.isnan(alone.training_return)
 
 
+def test_a_run_that_is_too_short_to_learn_warns(agent):
+  with pytest.warns(RuntimeWarning, match="too short to learn: it makes 0 updates"):
+    explorax.train(agent, ENV, steps=15, eval_episodes=0)
+
+
 def test_evaluates_and_makes_a_data_frame(agent):
   pandas = pytest.importorskip("pandas")
   result = explorax.train(agent.core, ENV, episodes=30, replay="memory")

@@ -211,3 +211,11 @@ def test_a_killed_sweep_resumes_bit_for_bit(module):
   for path in _runs("whole"):
     first, second = (_numbers(pathlib.Path(name, path)) for name in ("whole", "killed"))
     assert first == second
+
+
+def test_agents_that_cannot_learn_are_named_once(module, capsys):
+  del module  # In an empty directory.
+  argv = (f"--agents={DQN}", "--envs=jax:chain/5", "--steps=20", "--eval_episodes=0")
+  assert sweep.main([*argv, "--seeds=2", "--workers=1", "--output=out"]) == 0
+  said = [line for line in capsys.readouterr().out.splitlines() if "too short" in line]
+  assert len(said) == 1 and "hidden_sizes=8" in said[0] and "jax:chain/5" in said[0]
