@@ -165,7 +165,7 @@ def test_an_episode_without_an_end_is_left(capsys):
   assert launch(endless, "--steps=50", "--log_every=20", learns=True) == 0
   (episode,) = rows("evaluation.csv")
   assert (episode["episode_length"], episode["left"]) == ("5000", "1")
-  assert "1 left before the end" in capsys.readouterr().out
+  assert "1 of them left without an end" in capsys.readouterr().out
   assert not rows("metrics.csv")
   first, second = rows("learner.csv")
   assert (first["env_steps"], second["env_steps"]) == ("20", "40")
