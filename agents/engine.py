@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from explorax.agents import types
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 
 
 def check_replay(config: Any) -> None:
@@ -34,7 +34,7 @@ def make_agent(
       `types.Agent`.
     **replay: the engine's arguments of the `types.ReplaySpec`.
   """
-  encoding = specs.make_encoding(spec.observations)
+  encoding = encodings.make(spec.observations)
   return types.Agent(
     config=config,
     spec=spec,

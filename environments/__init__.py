@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from explorax import lazy
 from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
+from explorax.environments.encodings import make as make_encoding
 from explorax.environments.errors import NonFiniteError
 from explorax.environments.factory import (
   evaluation_name,
@@ -14,7 +15,7 @@ from explorax.environments.factory import (
   spec,
 )
 from explorax.environments.metrics import counts_over_episodes, episode_metrics
-from explorax.environments.specs import EnvironmentSpec, OneHotArray, make_encoding
+from explorax.environments.specs import EnvironmentSpec, OneHotArray
 from explorax.environments.standard import StandardEnvironment
 from explorax.environments.user_environments import AnyEnvironment, wrap
 

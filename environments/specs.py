@@ -1,16 +1,11 @@
-"""Specs that extend dm_env's, and the encoding of their observations."""
+"""Specs that extend dm_env's."""
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import dm_env
 import numpy as np
-
-from explorax import environments
-
-if TYPE_CHECKING:
-  import jax
 
 
 class EnvironmentSpec(NamedTuple):
@@ -102,8 +97,16 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
         f"{array.max()}; it may hold a single 1 and zeros, or zeros only."
       )
     if self.lower_triangle and np.triu(array, 1).any():
-      raise ValueError(_above_the_diagonal(int(array.argmax()), self.shape))
+      raise ValueError(self.above_the_diagonal(int(array.argmax())))
     return array
+
+  def above_the_diagonal(self, position: int) -> str:
+    """The error of a 1 at this flat position, where a lower triangle has none."""
+    row, column = divmod(position, self.shape[1])
+    return (
+      f"the 1 of a one-hot observation is in row {row} and column {column}, above the "
+      "diagonal; leave out lower_triangle in the environment's spec."
+    )
 
 
 class StackedFrames(_ByArguments):
@@ -138,7 +141,7 @@ def num_frames(spec: dm_env.specs.Array) -> int:
 class Image(_ByArguments):
   """Images whose axes are not height, width and channels in this order.
 
-  Environments return them as they are; encoded (`make_encoding`), they are
+  Environments return them as they are; encoded (`encodings.make`), they are
   `[H, W, C]`, where frames are joined along the channels, the first one first. The
   layout `flat` makes one vector of an array that is not an image.
   """
@@ -218,7 +221,7 @@ class Part(NamedTuple):
 class JoinedArrays(_ByArguments):
   """Several arrays in dicts or tuples, joined into one float32 vector.
 
-  Dicts are in the order of their keys. An encoding (`make_encoding`) takes the vector,
+  Dicts are in the order of their keys. An encoding (`encodings.make`) takes the vector,
   or the dicts and tuples.
   """
 
@@ -317,164 +320,6 @@ class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
     self.entries = of.entries
     self.num_entries = int(np.prod(of.shape))
     super().__init__((), np.int32, -1, len(self.entries) - 1, of.name)
-
-
-# Class of a recorded spec of observations, by its name.
-_RECORDED = {
-  cls.__name__: cls
-  for cls in (
-    *(dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState),
-    *(Image, JoinedArrays),
-  )
-}
-
-
-def _is_discrete(part: Part) -> bool:
-  return isinstance(part.spec, dm_env.specs.DiscreteArray)
-
-
-def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
-  """A spec in JSON's types, for `from_record`."""
-  observations = spec.observations
-  arguments = observations._get_constructor_kwargs()
-  if "dtype" in arguments:
-    arguments["dtype"] = np.dtype(arguments["dtype"]).name
-  if isinstance(observations, JoinedArrays):  # The number of values, or a shape.
-    arguments["parts"] = [
-      [list(part.path), part.size if _is_discrete(part) else list(part.spec.shape)]
-      for part in observations.parts
-    ]
-  return {
-    "observations": {
-      "class": type(observations).__name__,
-      **{k: list(v) if isinstance(v, tuple) else v for k, v in arguments.items()},
-    },
-    "num_actions": int(spec.actions.num_values),
-  }
-
-
-def from_record(record: Any) -> EnvironmentSpec:
-  """The inverse of `to_record`.
-
-  Raises:
-    ValueError: if the record is none of `to_record`'s.
-  """
-  try:
-    arguments = dict(record["observations"])
-    cls = _RECORDED[arguments.pop("class")]
-    if cls is JoinedArrays:
-      arguments["parts"] = [
-        Part(
-          tuple(path),
-          dm_env.specs.DiscreteArray(size)
-          if isinstance(size, int)
-          else dm_env.specs.Array(tuple(size), np.float32),
-        )
-        for path, size in arguments["parts"]
-      ]
-    arguments = {
-      k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()
-    }
-    return EnvironmentSpec(
-      cls(**arguments),
-      dm_env.specs.DiscreteArray(record["num_actions"], np.int32, "action"),
-    )
-  except (AttributeError, KeyError, TypeError, ValueError) as error:
-    raise ValueError(
-      f"the spec {record!r:.60} of an environment cannot be read ({error})."
-    ) from error
-
-
-def describe(spec: EnvironmentSpec) -> str:
-  """`observations of uint8 (84, 84, 4) and 6 actions`."""
-  observations = spec.observations
-  kind = f"{np.dtype(observations.dtype).name} {tuple(observations.shape)}"
-  if num_frames(observations) > 1:
-    kind += f" ({num_frames(observations)} frames)"
-  if isinstance(observations, OneHotArray):
-    kind = f"one of {int(np.prod(observations.shape))} values"
-  return f"observations of {kind} and {spec.actions.num_values} actions"
-
-
-class OneHotIndex:
-  """Encodes a one-hot observation as the number of its 1 among `spec.entries`.
-
-  `[*spec.shape]` float32 → `[]` int32; all zeros are −1. An observation whose largest
-  entry is neither 1 nor 0 (or is NaN) is refused, and one whose 1 is above the diagonal
-  of a lower triangle. The encoding does not check that there is only one 1.
-  """
-
-  def __init__(self, spec: OneHotArray):
-    self.spec = IndexArray(spec)
-    # Flat position → index; too large an index where no 1 can be.
-    self._index = np.full(self.spec.num_entries, len(self.spec.entries), np.int32)
-    self._index[self.spec.entries] = np.arange(len(self.spec.entries))
-
-  def __call__(self, observation: Any) -> np.ndarray:
-    flat = np.asarray(observation).ravel()
-    position = flat.argmax()
-    largest = flat.item(position)
-    if largest == 1.0:
-      index = np.asarray(self._index[position])
-      if index > self.spec.maximum:
-        raise ValueError(_above_the_diagonal(int(position), self.spec.of.shape))
-      return index
-    if largest == 0.0:
-      return np.asarray(-1, np.int32)
-    raise ValueError(
-      f"the largest entry of a one-hot observation is {largest}; it must be 1, or 0 "
-      "where all entries are: give the environment another spec if it is not one-hot."
-    )
-
-  def on_device(self, observation: "jax.Array") -> "jax.Array":
-    """The same within a jitted function, without checks.
-
-    A 1 above the diagonal of a lower triangle gets an index beyond the spec's, for
-    which a hidden layer returns NaN.
-    """
-    return environments.jax_encoding.one_hot_index(observation, self._index)
-
-
-def _above_the_diagonal(position: int, shape: tuple[int, ...]) -> str:
-  row, column = divmod(position, shape[1])
-  return (
-    f"the 1 of a one-hot observation is in row {row} and column {column}, above the "
-    "diagonal; leave out lower_triangle in the environment's spec."
-  )
-
-
-class Dense:
-  """Stores an observation as float32, unless it is uint8, and images as `[H, W, C]`."""
-
-  def __init__(self, spec: dm_env.specs.Array):
-    self.spec = spec
-    self._encode = spec.encode if isinstance(spec, Image) else None
-    self._join = spec.join if isinstance(spec, JoinedArrays) else None
-    if isinstance(spec, ImageWithState):
-      return
-    if isinstance(spec, Image):
-      spec = spec.encoded
-    dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
-    if isinstance(spec, StackedFrames):
-      self.spec = StackedFrames(spec.shape, dtype, spec.num_frames, spec.name)
-    else:
-      self.spec = dm_env.specs.Array(spec.shape, dtype, spec.name)
-
-  def __call__(self, observation: Any) -> np.ndarray:
-    if self._join is not None and not isinstance(observation, np.ndarray):
-      return self._join(observation)
-    array = np.asarray(observation, self.spec.dtype)
-    return array if self._encode is None else self._encode(array)
-
-  def on_device(self, observation: "jax.Array") -> "jax.Array":
-    """The same within a jitted function."""
-    array = observation.astype(self.spec.dtype)
-    return array if self._encode is None else self._encode(array)
-
-
-def make_encoding(spec: dm_env.specs.Array) -> OneHotIndex | Dense:
-  """The encoding for observations of `spec`."""
-  return OneHotIndex(spec) if isinstance(spec, OneHotArray) else Dense(spec)
 
 
 def of_array(

@@ -39,7 +39,7 @@ class StandardEnvironment(dm_env.Environment):
   A violation of the protocol or of the specs raises an error at once: observations of
   another shape, discounts outside [0, 1], a first timestep in mid-episode, and NaN or
   infinite rewards and observations (`errors.NonFiniteError`). The entries of a
-  `OneHotArray` are not checked here: `specs.OneHotIndex` checks them.
+  `OneHotArray` are not checked here: `encodings.OneHotIndex` checks them.
   """
 
   def __init__(

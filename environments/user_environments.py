@@ -33,6 +33,12 @@ KINDS = {
 }
 
 
+def names_code(name: str) -> bool:
+  """Whether the name of an environment names a module, which `make` would import."""
+  kind, _, rest = name.partition(":")
+  return kind not in KINDS or ":" in rest  # `my_module:make`, `gym:package:Id`.
+
+
 def load(
   module_name: str, function_name: str, *, seed: int
 ) -> standard.StandardEnvironment:

@@ -33,11 +33,10 @@ def merged(given: Mapping[str, Any], argv: Sequence[str]) -> dict[str, Any]:
     earlier = config_lib.RunConfig(**fields)
   except (OSError, ValueError, TypeError, RecursionError) as error:
     raise errors.SetUpError(f"--config={path} cannot be read ({error}).") from error
-  for name, allowed in (("agent", presets.PRESETS), ("env", user_environments.KINDS)):
-    value = getattr(earlier, name)
-    kind, _, rest = value.partition(":")
-    if not given[name] and (kind not in allowed or (":" in rest)):
-      raise _foreign(path, f"--{name}={value}")
+  if not given["agent"] and earlier.agent not in presets.PRESETS:
+    raise _foreign(path, f"--agent={earlier.agent}")
+  if not given["env"] and user_environments.names_code(earlier.env):
+    raise _foreign(path, f"--env={earlier.env}")
   changed = [_field(setting) for setting in given["set"]]
   kept = [x for x in earlier.settings if not _is_changed(_field(x), changed)]
   _check_settings(path, given, earlier, kept)

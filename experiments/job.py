@@ -13,7 +13,7 @@ import numpy as np
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import builder
-from explorax.environments import rendering, saving, specs
+from explorax.environments import rendering, saving, spec_records
 from explorax.experiments import (
   callbacks,
   errors,
@@ -475,7 +475,7 @@ def make_record(
   return {
     "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
     **settings_record(config, agent_config),
-    **({} if spec is None else {"spec": specs.to_record(spec)}),
+    **({} if spec is None else {"spec": spec_records.to_record(spec)}),
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
   }

@@ -66,8 +66,7 @@ def environment_of(found: trained.Trained) -> str:
     SetUpError: if it does, with what to add to the command.
   """
   name = found.record["env"]
-  kind, _, rest = name.partition(":")
-  if kind not in user_environments.KINDS or ":" in rest:
+  if user_environments.names_code(name):
     raise _foreign(found, f"--env={name}")
   return environments.evaluation_name(name)
 

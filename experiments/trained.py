@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.agents import types
-from explorax.environments import specs
+from explorax.environments import spec_records
 from explorax.experiments import errors, output, weights
 from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console, recorder
@@ -40,7 +40,7 @@ class Trained(NamedTuple):
         f"{self.path} does not say what the agent's observations are: it was written "
         "by an earlier version of explorax."
       )
-    return specs.from_record(self.record["spec"])
+    return spec_records.from_record(self.record["spec"])
 
   def check_spec(self, spec: types.EnvironmentSpec, env: str) -> None:
     """Refuses an environment with other observations or actions.
@@ -50,7 +50,7 @@ class Trained(NamedTuple):
     """
     if "spec" not in self.record or self.spec == spec:
       return
-    ours, theirs = specs.describe(self.spec), specs.describe(spec)
+    ours, theirs = spec_records.describe(self.spec), spec_records.describe(spec)
     if ours == theirs:
       ours, theirs = f"{self.spec.observations}", f"{spec.observations}"
     raise errors.SetUpError(

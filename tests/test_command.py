@@ -36,6 +36,11 @@ def test_suggests_a_command(capsys):
   assert "Did you mean sweep" in capsys.readouterr().err
 
 
+def test_help_of_the_demo_says_what_it_runs(capsys):
+  assert main_lib.main(["demo", "--help"]) == 0
+  assert "explorax run --agent=tdu" in capsys.readouterr().out
+
+
 def test_demo_runs_without_flags_and_takes_some(tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
   short = ["--episodes=2", "--set=num_members=2", "--set=num_explorers=2"]

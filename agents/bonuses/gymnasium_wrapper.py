@@ -15,7 +15,7 @@ import numpy as np
 
 from explorax import exploration
 from explorax.agents.bonuses import types
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 from explorax.exploration import schedules
 
 _ARRAYS = (
@@ -208,7 +208,7 @@ def _encoding(
   if isinstance(space, gymnasium.spaces.Discrete):
     first = int(space.start)
     one_hot = specs.OneHotArray((int(space.n),))
-    return specs.OneHotIndex(one_hot).spec, lambda x: np.array(x - first, np.int32)
+    return encodings.OneHotIndex(one_hot).spec, lambda x: np.array(x - first, np.int32)
   if not isinstance(space, _ARRAYS):
     raise TypeError(
       f"the environment's observations are {space!r:.80}, but a bonus takes one array; "
@@ -217,6 +217,6 @@ def _encoding(
       "gymnasium.wrappers.TransformObservation."
     )
   dtype = np.uint8 if space.dtype == np.uint8 else np.float32
-  dense = specs.Dense(specs.of_array(space.shape, dtype, None, layout))
+  dense = encodings.Dense(specs.of_array(space.shape, dtype, None, layout))
   # A copy, which outlives an array that the environment writes again.
   return dense.spec, lambda x: np.array(dense(x))

@@ -6,13 +6,13 @@ from explorax.agents.q import acting, errors, learning, priorities
 from explorax.agents.q import config as config_lib
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
-from explorax.environments import specs
+from explorax.environments import encodings
 
 
 @sharing.shared
 def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types.Agent:
   """The Agent of a config in an environment of this spec."""
-  encoding = specs.make_encoding(spec.observations)
+  encoding = encodings.make(spec.observations)
   num_actions = int(spec.actions.num_values)
   bonus = None
   extensions.check_rules(config.exploration, config.num_members, num_actions)

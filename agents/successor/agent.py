@@ -4,7 +4,7 @@ from explorax.agents import engine, sharing, types
 from explorax.agents.successor import acting, learning
 from explorax.agents.successor import config as config_lib
 from explorax.agents.successor import features as features_lib
-from explorax.environments import specs
+from explorax.environments import encodings
 
 
 @sharing.shared
@@ -12,7 +12,7 @@ def make_agent(
   config: config_lib.SuccessorConfig, spec: types.EnvironmentSpec
 ) -> types.Agent:
   """The Agent of a config in an environment of this spec."""
-  encoding = specs.make_encoding(spec.observations)
+  encoding = encodings.make(spec.observations)
   num_actions = int(spec.actions.num_values)
   features = features_lib.make_features(config, encoding.spec, num_actions)
 

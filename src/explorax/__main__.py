@@ -32,6 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return command.show(_help())
   if name == "--version":
     return command.show(f"explorax {explorax.__version__}")
+  if name == "demo" and {"-h", "--help"} & {*rest}:
+    known = f"explorax run {' '.join(_DEMO_RUN)}"
+    return command.show(f"{_DEMO}.\n\nIt is `{known}`; other flags may follow.")
   if name == "demo":
     # A later flag wins: `explorax demo --output=DIR`.
     output = f"--output=results/demo-{time.strftime('%Y%m%d-%H%M%S')}"

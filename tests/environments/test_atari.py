@@ -12,7 +12,7 @@ pytest.importorskip("cv2")
 from gymnasium import wrappers
 
 from explorax import environments
-from explorax.environments import atari_adapter, saving, specs
+from explorax.environments import atari_adapter, encodings, saving, specs
 
 # Without idle frames and sticky actions, a game depends on nothing but the actions.
 STILL = "noops=0"
@@ -231,7 +231,7 @@ def test_an_oracle_says_where_one_is_in_a_row_below_the_picture(profile):
   spec = environment.observation_spec()
   channels = {"ngu": 1, "dqn": 4}[profile]
   assert spec == specs.ImageWithState((85, 84, channels), ("x", "y", "room", "keys"))
-  assert specs.make_encoding(spec).spec == spec
+  assert encodings.make(spec).spec == spec
   expected, timestep = plain.reset(), environment.reset()
   entered = set()
   for action in _actions(environment, 100):

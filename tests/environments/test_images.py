@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import specs
+from explorax.environments import encodings, spec_records, specs
 
 pytestmark = pytest.mark.newest
 SPACES = gymnasium.spaces
@@ -69,13 +69,16 @@ def test_the_layout_is_found_from_the_shape(shape, layout):
   assert getattr(spec, "layout", None) == layout
   assert spec == pickle.loads(pickle.dumps(spec))
   whole = specs.EnvironmentSpec(spec, dm_env.specs.DiscreteArray(2, np.int32, "action"))
-  assert specs.from_record(json.loads(json.dumps(specs.to_record(whole)))) == whole
+  assert (
+    spec_records.from_record(json.loads(json.dumps(spec_records.to_record(whole))))
+    == whole
+  )
   if layout is None:
-    assert specs.make_encoding(spec).spec.shape == shape
+    assert encodings.make(spec).spec.shape == shape
     return
   sides = dict(zip(layout, shape, strict=True))
   channels = sides.get("f", 1) * sides.get("c", 1)
-  assert specs.make_encoding(spec).spec.shape == (sides["h"], sides["w"], channels)
+  assert encodings.make(spec).spec.shape == (sides["h"], sides["w"], channels)
 
 
 @pytest.mark.parametrize(
@@ -89,12 +92,12 @@ def test_floats_are_images_if_their_sides_are_those_of_a_picture(shape, layout):
 
 def test_encoding_turns_the_axes_and_joins_frames():
   image = np.random.default_rng(0).integers(256, size=(4, 6, 7, 3), dtype=np.uint8)
-  encode = specs.make_encoding(specs.of_array((4, 6, 7, 3), np.uint8))
+  encode = encodings.make(specs.of_array((4, 6, 7, 3), np.uint8))
   encoded = encode(image)
   for frame in range(4):
     np.testing.assert_array_equal(encoded[..., 3 * frame : 3 * frame + 3], image[frame])
   np.testing.assert_array_equal(jax.jit(encode.on_device)(jnp.asarray(image)), encoded)
-  turned = specs.make_encoding(specs.of_array((3, 6, 7), np.uint8))
+  turned = encodings.make(specs.of_array((3, 6, 7), np.uint8))
   np.testing.assert_array_equal(turned(image[0].transpose(2, 0, 1)), encoded[..., :3])
 
 
@@ -141,8 +144,8 @@ def test_dicts_and_tuples_become_one_vector():
   spec.validate(observation)
   assert spec == pickle.loads(pickle.dumps(spec))
   of_environment = environments.spec(made)
-  record = json.loads(json.dumps(specs.to_record(of_environment)))
-  assert specs.from_record(record) == of_environment
+  record = json.loads(json.dumps(spec_records.to_record(of_environment)))
+  assert spec_records.from_record(record) == of_environment
   # What the environment gives is encoded alike.
   counted = made.raw.reset().observation
   np.testing.assert_array_equal(environments.make_encoding(spec)(counted), observation)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from explorax import networks
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 
 pytestmark = pytest.mark.ops
 
@@ -20,7 +20,7 @@ _SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
 @hypothesis.settings(max_examples=50, deadline=None, derandomize=True)
 @hypothesis.given(shape=_SHAPES, data=st.data())
 def test_one_hot_index_is_the_flat_position_of_the_one(shape, data):
-  encode = specs.OneHotIndex(specs.OneHotArray(shape))
+  encode = encodings.OneHotIndex(specs.OneHotArray(shape))
   index = data.draw(st.integers(-1, int(np.prod(shape)) - 1))
   observation = np.zeros(shape, np.float32)
   if index >= 0:
@@ -31,7 +31,7 @@ def test_one_hot_index_is_the_flat_position_of_the_one(shape, data):
 
 
 def test_index_in_the_lower_triangle_counts_row_by_row():
-  encode = specs.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
+  encode = encodings.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
   places = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
   for index, place in enumerate(places):
     observation = np.zeros((3, 3), np.float32)
@@ -44,7 +44,7 @@ def test_index_in_the_lower_triangle_counts_row_by_row():
 
 
 def test_a_one_above_the_diagonal_is_refused():
-  encode = specs.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
+  encode = encodings.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
   observation = np.zeros((3, 3), np.float32)
   observation[0, 2] = 1.0
   for refuses in (encode, encode.spec.of.validate):
@@ -66,7 +66,7 @@ def test_a_one_above_the_diagonal_is_refused():
   ],
 )
 def test_dense_stores_float32_or_uint8(dtype, stored):
-  encode = specs.Dense(dm_env.specs.Array((2, 2), dtype, "x"))
+  encode = encodings.Dense(dm_env.specs.Array((2, 2), dtype, "x"))
   observation = np.array([[0, 1], [1, 0]], dtype)
   encoded = encode(observation)
   assert encode.spec.dtype == stored

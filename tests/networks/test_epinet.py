@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from explorax import networks
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 
 A, K, D, H = 3, 4, 2, 5
 VECTORS = dm_env.specs.Array((6,), np.float32)
-INDICES = specs.make_encoding(specs.OneHotArray((2, 3), "observation")).spec
+INDICES = encodings.make(specs.OneHotArray((2, 3), "observation")).spec
 X = np.random.default_rng(0).normal(size=(7, 6)).astype(np.float32)
 X_INDICES = np.array([0, 5, -1, 3], np.int32)
 ONE_HOT = np.eye(7, 6)[X_INDICES]  # All zeros for −1.

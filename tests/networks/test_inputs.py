@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 from explorax.networks import inputs as inputs_lib
 
 
@@ -39,7 +39,7 @@ def test_gradient_of_the_gather_adds_up_repeated_rows_and_skips_minus_one():
 
 def test_rows_of_impossible_entries_are_left_out():
   array = specs.OneHotArray((3, 3), lower_triangle=True)
-  inputs = inputs_lib.make_inputs(specs.make_encoding(array).spec)
+  inputs = inputs_lib.make_inputs(encodings.make(array).spec)
   w = np.random.default_rng(2).standard_normal((9, 5)).astype(np.float32)
   positions = [0, 3, 4, 6, 7, 8]  # Of the lower triangle, row by row.
   index = np.array([-1, *range(6)], np.int32)

@@ -8,10 +8,10 @@ import pytest
 
 from explorax.agents.bonuses import counts, infogain, qu, rnd, td_error, tdu
 from explorax.agents.bonuses import types as bonus_types
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 
 DENSE = dm_env.specs.Array((3,), np.float32)
-INDEX = specs.make_encoding(specs.OneHotArray((2, 3))).spec
+INDEX = encodings.make(specs.OneHotArray((2, 3))).spec
 
 
 def inputs(td, q_tm1, a_tm1=(0,), observation=None, mask=None) -> bonus_types.Inputs:

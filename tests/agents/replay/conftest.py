@@ -11,7 +11,7 @@ import pytest
 
 from explorax.agents import types
 from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 
 
 def _declare(
@@ -24,7 +24,7 @@ def _declare(
   return types.Agent(
     config=None,
     spec=specs.EnvironmentSpec(observations, actions),
-    encoding=specs.make_encoding(observations),
+    encoding=encodings.make(observations),
     extras_spec={
       name: jax.ShapeDtypeStruct(shape, dtype)
       for name, (shape, dtype) in (extras or {}).items()

@@ -10,7 +10,7 @@ import pytest
 
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 
 OBSERVATIONS = dm_env.specs.Array((2,), np.float32)
 
@@ -104,7 +104,7 @@ def make_actor(
   agent = types.Agent(
     config=None,
     spec=specs.EnvironmentSpec(OBSERVATIONS, dm_env.specs.DiscreteArray(4)),
-    encoding=specs.make_encoding(OBSERVATIONS),
+    encoding=encodings.make(OBSERVATIONS),
     extras_spec={},
     actor=lambda evaluation=False: None,
     learner=types.LearnerCore(None, None, None),

@@ -13,7 +13,7 @@ import pytest
 
 from explorax.agents import types, updates
 from explorax.agents.wiring import learner as learner_lib
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 
 
 class State(NamedTuple):
@@ -50,7 +50,7 @@ def make_agent(*, period: int = 1, exponent: float = 0.0) -> types.Agent:
   return types.Agent(
     config=None,
     spec=specs.EnvironmentSpec(observations, dm_env.specs.DiscreteArray(2)),
-    encoding=specs.make_encoding(observations),
+    encoding=encodings.make(observations),
     extras_spec={},
     actor=lambda evaluation=False: None,
     learner=adding_core(),

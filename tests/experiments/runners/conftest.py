@@ -17,7 +17,7 @@ from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import factory, specs, standard
+from explorax.environments import encodings, factory, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core, local
 
@@ -51,7 +51,7 @@ def _tiny_agent(spec: types.EnvironmentSpec, min_size: int, n_step: int):
   return types.Agent(
     config=None,
     spec=spec,
-    encoding=specs.make_encoding(spec.observations),
+    encoding=encodings.make(spec.observations),
     extras_spec={},
     actor=make_actor,
     learner=types.LearnerCore(
