@@ -268,11 +268,11 @@ def _make_step(values: values_lib.Values) -> Callable[..., Any]:
   def step(
     weights: values_lib.Weights, inputs: Any, core_state: jax.Array, key: Any
   ) -> tuple[values_lib.Prediction, jax.Array]:
-    one = jax.tree.map(lambda x: x[None], (inputs, core_state))
-    prediction, core_states = unroll(weights, *one, key)
+    one, states = jax.tree.map(lambda x: x[None], (inputs, core_state))
+    prediction, core_states = unroll(weights, one, states, key)
     return jax.tree.map(lambda x: x[:, 0], prediction), core_states[0]
 
-  @step.def_vmap  # type: ignore[untyped-decorator]
+  @step.def_vmap
   def step_many(
     size: int,
     is_batched: Any,

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from explorax.agents import types
-from explorax.agents.replay import adder, sum_tree
+from explorax.agents.replay import adder, packing, sum_tree
 
 # The row of zeros, used as padding.
 PADDING = 0
@@ -49,13 +49,23 @@ class MemoryReplay:
       # Each window starts at another step, and each episode has one more row.
       num_rows = min(num_rows, 1 + spec.window_frames + 2 * max_steps)
       num_windows = min(num_windows, max_steps)
-    self._rows: dict[str, np.ndarray] = {}
-    self._first: dict[str, np.ndarray] = {}
-    for name, (shape, dtype) in adder.column_specs(agent).items():
-      if name in spec.first_row_extras:
-        self._first[name] = _zeros((num_windows, *shape), dtype, spec)
-      else:
-        self._rows[name] = _zeros((num_rows, *shape), dtype, spec)
+    columns = adder.column_specs(agent)
+    self._first = {
+      name: _zeros((num_windows, *shape), dtype, spec)
+      for name, (shape, dtype) in columns.items()
+      if name in spec.first_row_extras
+    }
+    of_rows = {name: x for name, x in columns.items() if name not in self._first}
+    # An observation of several frames has other rows than the other columns.
+    joined = {} if spec.num_frames == 1 else {"observation": of_rows.pop("observation")}
+    self._layout = packing.WordLayout(of_rows)
+    self._words = _zeros((num_rows, self._layout.num_words), np.dtype(np.int32), spec)
+    self._others = {
+      name: _zeros((num_rows, *shape), dtype, spec)
+      for name, (shape, dtype) in (joined | of_rows).items()
+      if name not in self._layout.fields
+    }
+    self._rows = self._all_columns()
     # The rows of each window, and the number of windows and writers that hold each row.
     self._windows = np.zeros((num_windows, spec.window_frames), np.int32)
     self._holders = [0]
@@ -88,6 +98,11 @@ class MemoryReplay:
     for name, column in self._rows.items():
       column[index] = row[name]
     return index
+
+  def _all_columns(self) -> dict[str, np.ndarray]:
+    """The columns `[N, ...]` of all rows; those of words are views."""
+    layout = self._layout
+    return self._others | {n: layout.column(self._words, n) for n in layout.fields}
 
   def release(self, rows: Iterable[int]) -> None:
     """Releases rows; a row without holders may be overwritten."""
@@ -129,10 +144,12 @@ class MemoryReplay:
       slots, probabilities = self._priorities.sample(self._rng.random(batch))
     frames = self._windows[slots]
     indices = frames[:, self._spec.num_frames - 1 :]
-    rows = {
+    others = {
       name: column[frames if name == "observation" else indices]
-      for name, column in self._rows.items()
+      for name, column in self._others.items()
     }
+    words = self._words.take(indices, axis=0)  # Faster than indexing.
+    rows = packing.WordRows(self._layout, words, others)
     first = {name: column[slots] for name, column in self._first.items()}
     sample = types.Sample(rows, first, probabilities, np.int32(num))
     return slots.astype(np.uint64), sample
@@ -197,9 +214,11 @@ class MemoryReplay:
 
   def _reserve(self, num_rows: int) -> None:
     """Doubles the columns until they have this many rows."""
-    for name, column in self._rows.items():
-      if len(column) < num_rows:
-        self._rows[name] = _doubled(column, num_rows)
+    if len(self._words) < num_rows:
+      self._words = _doubled(self._words, num_rows)
+      for name, column in self._others.items():
+        self._others[name] = _doubled(column, num_rows)
+      self._rows = self._all_columns()
 
   def _reserve_windows(self, num_windows: int) -> None:
     if len(self._windows) < num_windows:

@@ -1,18 +1,26 @@
-"""Packs columns into one record of bytes, because Reverb's costs are per column.
+"""Packs columns into one array, because the costs of small columns are per column.
 
-Inserting and sampling a window of small columns spends its time on chunks, one per
-column and row, whatever their size; with records there is one per row.
+Reverb spends the time of inserting and sampling on chunks, one per column and row,
+whatever their size; a record of bytes has one per row. In memory, a batch of words is
+one gather and one argument of a compiled update.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+
+# Column name → (shape, dtype) of one row.
+ColumnSpecs = Mapping[str, tuple[tuple[int, ...], np.dtype]]
 
 
 class RecordPacker:
   """Packs a row's columns into one uint8 record, and unpacks batches of records."""
 
-  def __init__(self, columns: Mapping[str, tuple[tuple[int, ...], np.dtype]]):
+  def __init__(self, columns: ColumnSpecs):
     self._dtype = np.dtype(
       [(name, dtype, shape) for name, (shape, dtype) in columns.items()]
     )
@@ -38,3 +46,67 @@ class RecordPacker:
     return {
       name: np.ascontiguousarray(structured[name]) for name in self._dtype.names or ()
     }
+
+
+class WordLayout:
+  """Where the columns of four-byte types are in rows of int32 words."""
+
+  def __init__(self, columns: ColumnSpecs):
+    """Takes the columns that have such a type; equal columns make equal layouts."""
+    self.fields: dict[str, tuple[int, tuple[int, ...], np.dtype]] = {}
+    self.num_words = 0
+    for name, (shape, dtype) in columns.items():
+      if dtype.itemsize == 4:
+        self.fields[name] = self.num_words, shape, dtype
+        self.num_words += math.prod(shape)
+    self._key = tuple((name, *field) for name, field in self.fields.items())
+
+  def __eq__(self, other: object) -> bool:
+    return isinstance(other, WordLayout) and self._key == other._key
+
+  def __hash__(self) -> int:
+    return hash(self._key)
+
+  def column(self, words: Any, name: str) -> Any:
+    """A column `[..., *shape]` of words `[..., num_words]`; of numpy's, a view."""
+    start, shape, dtype = self.fields[name]
+    values = words[..., start : start + math.prod(shape)]
+    if isinstance(words, np.ndarray):
+      values = values.view(dtype)
+    else:
+      values = jax.lax.bitcast_convert_type(values, jnp.dtype(dtype))
+    return values.reshape(*words.shape[:-1], *shape)
+
+
+@jax.tree_util.register_pytree_node_class
+class WordRows(Mapping[str, Any]):
+  """Columns of a batch, of which those of four-byte types are in one array of words."""
+
+  def __init__(self, layout: WordLayout, words: Any, others: Mapping[str, Any]):
+    """Joins them.
+
+    Args:
+      layout: of the words.
+      words: int32 `[..., num_words]`.
+      others: the other columns.
+    """
+    self._layout, self._words, self._others = layout, words, dict(others)
+
+  def __getitem__(self, name: str) -> Any:
+    if name in self._others:
+      return self._others[name]
+    return self._layout.column(self._words, name)
+
+  def __iter__(self) -> Iterator[str]:
+    yield from self._layout.fields
+    yield from self._others
+
+  def __len__(self) -> int:
+    return len(self._layout.fields) + len(self._others)
+
+  def tree_flatten(self) -> tuple[tuple[Any, ...], WordLayout]:
+    return (self._words, self._others), self._layout
+
+  @classmethod
+  def tree_unflatten(cls, layout: WordLayout, children: tuple[Any, ...]) -> "WordRows":
+    return cls(layout, *children)

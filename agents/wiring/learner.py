@@ -55,6 +55,7 @@ class Learner(acme.core.Learner):
     else:
       update = self._target.update
     self._update = _jitted_update(update, donates)
+    self._changed: list[int] | None = None  # The leaves that an update changes.
     self._metrics: dict[str, jax.Array] = {}
     self.num_updates = 0
 
@@ -66,14 +67,22 @@ class Learner(acme.core.Learner):
     keys, sample = next(self._batches)
     self._copy_if_due()
     new, output = self._update(self._state, sample)
-    self._state = jax.tree.map(
-      lambda n, o: o if n is None else n, new, self._state, is_leaf=lambda x: x is None
-    )
+    self._replace_changed(new)
     self._metrics = output.metrics
     self.num_updates += 1
     # Replay refuses a NaN; the caller learns about it from `is_finite`.
     if self._prioritised and self.is_finite():
       self._update_priorities(keys, np.asarray(output.priorities))
+
+  def _replace_changed(self, new: types.State) -> None:
+    """Takes the leaves of a new state that are not None."""
+    if self._changed is None:
+      leaves = jax.tree.leaves(new, is_leaf=lambda x: x is None)
+      self._changed = [i for i, leaf in enumerate(leaves) if leaf is not None]
+    leaves, structure = jax.tree.flatten(self._state)
+    for index, leaf in zip(self._changed, jax.tree.leaves(new), strict=True):
+      leaves[index] = leaf
+    self._state = jax.tree.unflatten(structure, leaves)
 
   def _copy_if_due(self) -> None:
     if self._target is not None and self.num_updates % self._target.period == 0:

@@ -116,10 +116,10 @@ class DeviceAgent:
     self.replay = device_replay.DeviceReplay(agent, num_envs)
     learner = agent.learner
     # The target network's copies, if `update` leaves them to its caller.
-    self.target, self._learn = None, learner.update
-    in_parts = learner.target is not None and learner.target.whole is learner.update
-    if copies_target_apart and in_parts:
-      self.target, self._learn = learner.target, learner.target.update
+    self.target: types.TargetNetwork | None = None
+    self._learn, target = learner.update, learner.target
+    if copies_target_apart and target is not None and target.whole is self._learn:
+      self.target, self._learn = target, target.update
 
   def init(
     self,
@@ -279,7 +279,7 @@ class DeviceAgent:
     state = state._replace(learner=learner, replay=replay, key=key)
     return state, output.metrics
 
-  def fetch(self, state: State, num_steps: int) -> State:
+  def fetch(self, state: State, num_steps: jax.Array | int) -> State:
     """Copies the learner's weights to the actors if their period is over.
 
     Args:
@@ -449,7 +449,7 @@ class ScannedProgram:
         state, log = jax.lax.fori_loop(
           0,
           steps_per_round,
-          lambda j, c: self._step(*c, i * steps_per_round + j),
+          lambda j, c: self._step(c[0], c[1], i * steps_per_round + j),
           (state, log),
         )
       state, newest = jax.lax.fori_loop(
