@@ -90,12 +90,13 @@ class Update(NamedTuple):
 class DeviceAgent:
   """An agent in E environments, as functions of the state of one seed."""
 
-  def __init__(self, agent: types.Agent, num_envs: int):
+  def __init__(self, agent: types.Agent, num_envs: int, max_steps: int | None = None):
     """Prepares the functions.
 
     Args:
       agent: made for the environments' spec.
       num_envs: E, each of them with an actor.
+      max_steps: see `DeviceReplay`.
     """
     self._agent = agent
     self._num_envs = num_envs
@@ -104,7 +105,7 @@ class DeviceAgent:
     self._episode_weights = episode_weights.EpisodeWeights(agent, num_envs)
     # Other actors use the learner's own: a copy in each step costs memory traffic.
     self._actors_keep_weights = period > 1 or agent.refresh is not None
-    self.replay = device_replay.DeviceReplay(agent, num_envs)
+    self.replay = device_replay.DeviceReplay(agent, num_envs, max_steps=max_steps)
 
   def init(
     self,
@@ -318,6 +319,7 @@ class ScannedProgram:
     num_envs: int,
     num_seeds: int,
     params_per_seed: bool = False,
+    max_steps: int | None = None,
   ):
     """Prepares the program; nothing is compiled yet.
 
@@ -328,8 +330,8 @@ class ScannedProgram:
       num_seeds: S.
       params_per_seed: whether each seed has its own parameters of the environment,
         with a leading axis of S > 1.
+      max_steps: before the last round; see `DeviceReplay`.
     """
-    self.agent = DeviceAgent(agent, num_envs)
     self._environment = environment
     self.num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
@@ -338,6 +340,8 @@ class ScannedProgram:
       agent.replay, num_envs, _MAX_STEPS_PER_ROUND, MAX_UPDATES
     )
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
+    most = None if max_steps is None else max_steps + self.steps_per_round
+    self.agent = DeviceAgent(agent, num_envs, most)
     init = self._init
     if num_seeds > 1:
       init = jax.vmap(init, (0, 0 if params_per_seed else None))
@@ -438,14 +442,15 @@ class ScannedProgram:
 class SteppedProgram:
   """The device's part, as jitted functions of a `State`."""
 
-  def __init__(self, agent: types.Agent, num_envs: int):
+  def __init__(self, agent: types.Agent, num_envs: int, max_steps: int | None = None):
     """Prepares the functions; nothing is compiled yet.
 
     Args:
       agent: made for the environments' spec.
       num_envs: E.
+      max_steps: see `DeviceReplay`.
     """
-    self.agent = DeviceAgent(agent, num_envs)
+    self.agent = DeviceAgent(agent, num_envs, max_steps)
     self._spec = agent.spec.observations
     self._num_frames = agent.replay.num_frames
     self._num_envs = num_envs
