@@ -44,6 +44,24 @@ class _ByArguments(dm_env.specs.Array):
     return type(self), tuple(self._get_constructor_kwargs().values())
 
 
+class DiscreteRange(_ByArguments, dm_env.specs.DiscreteArray):
+  """The whole numbers from `start` to `start + num_values − 1`, as in gymnasium."""
+
+  def __init__(
+    self, num_values: int, start: int, dtype: Any = np.int32, name: str | None = None
+  ):
+    super().__init__(num_values, dtype, name)
+    self.start = start
+
+  @property
+  def minimum(self) -> np.ndarray:
+    return np.asarray(self.start)
+
+  @property
+  def maximum(self) -> np.ndarray:
+    return np.asarray(self.start + self.num_values - 1)
+
+
 class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
   """A float32 array that holds a single 1 and zeros, or zeros only.
 
@@ -56,6 +74,7 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
     shape: tuple[int, ...],
     name: str | None = None,
     lower_triangle: bool = False,
+    start: int = 0,
   ):
     """Makes the spec.
 
@@ -66,9 +85,11 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
         diagonal are always 0, as in Deep Sea. Hidden layers then leave out the
         weights of these entries, which are never trained: the agent is the same, and
         faster.
+      start: the number of the first entry, where numbers stand for the array.
     """
     super().__init__(shape, np.float32, 0.0, 1.0, name)
     self.lower_triangle = lower_triangle
+    self.start = start
     if 0 in self.shape:
       raise ValueError(
         f"a one-hot array of shape {self.shape} has no entry that could be 1; "
@@ -214,7 +235,7 @@ class Part(NamedTuple):
     if not isinstance(self.spec, dm_env.specs.DiscreteArray):
       return np.asarray(value, np.float32).reshape(self.size)
     one_hot = np.zeros(self.size, np.float32)
-    one_hot[int(value)] = 1.0
+    one_hot[int(value) - int(self.spec.minimum)] = 1.0
     return one_hot
 
 
@@ -237,7 +258,7 @@ class JoinedArrays(_ByArguments):
 def _plain(spec: Any) -> Any:
   """What a part's spec says of its numbers, without its name, dtype and bounds."""
   if isinstance(spec, dm_env.specs.DiscreteArray):
-    return dm_env.specs.DiscreteArray(int(spec.num_values))
+    return DiscreteRange(int(spec.num_values), int(spec.minimum))
   return dm_env.specs.Array(spec.shape, np.float32)
 
 
