@@ -1,5 +1,6 @@
 """gymnasium's environments as dm_env ones."""
 
+import copy
 import importlib
 import warnings
 from typing import Any
@@ -31,6 +32,10 @@ _ARRAYS = (
   gymnasium.spaces.MultiBinary,
   gymnasium.spaces.MultiDiscrete,
 )
+
+
+# Wrappers that learn from what they see, or that show or record episodes.
+_STATEFUL = ("HumanRendering", "NormalizeObservation", "NormalizeReward", "RecordVideo")
 
 
 class GymnasiumEnvironment(dm_env.Environment):
@@ -91,6 +96,22 @@ class GymnasiumEnvironment(dm_env.Environment):
 
   def close(self) -> None:
     self._environment.close()
+
+  def recreated(self) -> gymnasium.Env | None:
+    """Another environment by the same gymnasium spec; None without one.
+
+    It does not draw on the screen. There is none with a wrapper that has a state of its
+    own, or that gymnasium does not record.
+    """
+    spec = copy.deepcopy(self._environment.spec)
+    if spec is None or any(x.name in _STATEFUL for x in spec.additional_wrappers):
+      return None
+    if spec.kwargs.get("render_mode") == "human":
+      del spec.kwargs["render_mode"]
+    try:
+      return gymnasium.make(spec, disable_env_checker=True)
+    except (gymnasium.error.Error, ValueError):
+      return None
 
 
 def load(
