@@ -3,6 +3,7 @@
 import copy
 import importlib
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -10,7 +11,13 @@ import gymnasium
 import numpy as np
 from gymnasium.envs import registration
 
-from explorax.environments import atari_environments, errors, specs, standard
+from explorax.environments import (
+  atari_environments,
+  errors,
+  minigrid_views,
+  specs,
+  standard,
+)
 
 # The kinds of gymnasium's own environments that are cheap to make and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")
@@ -49,6 +56,7 @@ class GymnasiumEnvironment(dm_env.Environment):
 
   def __init__(self, environment: gymnasium.Env, *, seed: int):
     self._environment = environment
+    self._view = minigrid_views.of_environment(environment)
     self._seed: int | None = seed
     self._reset_next_step = True
     actions = environment.action_space
@@ -63,7 +71,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     observation, _ = self._environment.reset(seed=self._seed)
     self._seed = None
     self._reset_next_step = False
-    return dm_env.restart(observation)
+    return dm_env.restart(self._observe(observation))
 
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
@@ -71,6 +79,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     observation, reward, terminated, truncated, _ = self._environment.step(
       int(action) + self._first_action
     )
+    observation = self._observe(observation)
     if _flag("terminated", terminated):
       self._reset_next_step = True
       return dm_env.termination(reward, observation)
@@ -79,9 +88,13 @@ class GymnasiumEnvironment(dm_env.Environment):
       return dm_env.truncation(reward, observation)
     return dm_env.transition(reward, observation)
 
+  def _observe(self, observation: Any) -> Any:
+    has_parts = self._view is not None and isinstance(observation, Mapping)
+    return self._view.join(observation) if has_parts else observation
+
   # StandardEnvironment refuses what is not supported, in its own words.
   def observation_spec(self) -> Any:
-    return _spec(self._environment.observation_space, "observation")
+    return self._view or _spec(self._environment.observation_space, "observation")
 
   def action_spec(self) -> Any:
     space = self._environment.action_space

@@ -12,7 +12,7 @@ _RECORDED = {
   cls.__name__: cls
   for cls in (
     *(dm_env.specs.Array, specs.OneHotArray, specs.StackedFrames, specs.ImageWithState),
-    *(specs.Image, specs.JoinedArrays),
+    *(specs.Image, specs.JoinedArrays, specs.CategoricalImage),
   )
 }
 

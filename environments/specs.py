@@ -274,6 +274,56 @@ def parts(spec: Any, path: tuple[Any, ...] = ()) -> Iterator[Part]:
     yield Part(path, spec)
 
 
+class CategoricalImage(_ByArguments):
+  """Cells of numbers that are names of kinds, not sizes: uint8 `[H, W, C]`.
+
+  Channel c of a cell is from 0 to n_c − 1, and networks receive it one-hot.
+  """
+
+  def __init__(
+    self,
+    shape: tuple[int, ...],
+    channels: tuple[tuple[str, int], ...],
+    left_out: tuple[str, ...] = (),
+    name: str | None = None,
+  ):
+    """Makes the spec.
+
+    Args:
+      shape: `(H, W, C)`.
+      channels: the name and n_c of each channel.
+      left_out: parts of the environment's observations that are not in the image.
+      name: of the array.
+
+    Raises:
+      ValueError: if there is another number of channels in the shape.
+    """
+    super().__init__(shape, np.uint8, name)
+    self.channels = tuple((str(label), int(number)) for label, number in channels)
+    self.left_out = tuple(left_out)
+    if len(self.shape) != 3 or self.shape[-1] != len(self.channels):
+      raise ValueError(
+        f"an array of shape {self.shape} has not the channels {self.channels}; it is "
+        "(height, width, channels)."
+      )
+
+  @property
+  def num_categories(self) -> tuple[int, ...]:
+    """n_c of each channel."""
+    return tuple(number for _, number in self.channels)
+
+  def join(self, observation: Mapping[str, Any]) -> np.ndarray:
+    """The array of a dict with an `image` of the first channels.
+
+    Each of the other channels is a number by its name, the same in all cells.
+    """
+    array, image = np.empty(self.shape, np.uint8), observation["image"]
+    array[..., : image.shape[-1]] = image
+    for channel in range(image.shape[-1], len(self.channels)):
+      array[..., channel] = observation[self.channels[channel][0]]
+    return array
+
+
 class ImageWithState(_ByArguments):
   """An image with an extra last row that holds numbers instead of pixels.
 

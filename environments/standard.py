@@ -15,6 +15,7 @@ _NESTED = (Mapping, tuple, list)
 _OURS = (
   specs.OneHotArray,
   specs.ImageWithState,
+  specs.CategoricalImage,
   specs.Image,
   specs.JoinedArrays,
 )

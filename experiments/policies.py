@@ -120,9 +120,8 @@ class Policy:
   ) -> tuple[dm_env.TimeStep, types.State, int | None]:
     """What the core takes, and the size of the batch."""
     spec = self.spec.observations
-    if isinstance(spec, specs.JoinedArrays) and isinstance(
-      observation, Mapping | tuple
-    ):
+    has_parts = isinstance(spec, specs.JoinedArrays | specs.CategoricalImage)
+    if has_parts and isinstance(observation, Mapping | tuple):
       observation = spec.join(observation)
     elif isinstance(observation, Mapping) and len(observation) == 1:
       (observation,) = observation.values()

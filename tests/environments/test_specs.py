@@ -112,6 +112,13 @@ STACKED = specs.StackedFrames((3, 4, 6), np.uint8, 3, "screen")
     ),
     (WITH_STATE, [{"entries": ("x",)}, {"shape": (3, 4, 1)}], "entries=('x', 'y', 'k"),
     (STACKED, [{"num_frames": 2}, {"dtype": np.float32}], "num_frames=3"),
+    (
+      specs.CategoricalImage(
+        (7, 7, 2), (("object", 4), ("state", 3)), ("mission",), "x"
+      ),
+      [{"left_out": ()}, {"channels": (("object", 4), ("state", 2))}],
+      "channels=(('object', 4), ('state', 3)), left_out=('mission',)",
+    ),
     (specs.DiscreteRange(3, -1, name="x"), [{"start": 0}], "start=-1"),
   ],
 )
