@@ -3,15 +3,20 @@
 The view of the agent is uint8 `[7, 7, 3]`: what is in each cell, its colour and its
 state (whether a door is locked). What the agent carries is in its own cell. These are
 numbers of kinds, not levels of a colour. The direction in which the agent looks is a
-fourth channel, the same in all cells; the mission is left out.
+fourth channel, the same in all cells; the mission is left out. navix's grids have the
+same numbers.
 """
 
 import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import gymnasium
 import numpy as np
 
 from explorax.environments import specs
+
+if TYPE_CHECKING:
+  import gymnasium
 
 # Its `constants.STATE_TO_IDX` has three of doors, and an agent has four directions.
 _NUM_DIRECTIONS = 4
@@ -30,7 +35,7 @@ def of_shape(
   return specs.CategoricalImage((*shape[:2], len(channels)), channels, left_out)
 
 
-def of_environment(environment: gymnasium.Env) -> specs.CategoricalImage | None:
+def of_environment(environment: "gymnasium.Env") -> specs.CategoricalImage | None:
   """The spec of a MiniGrid environment's observations; None of any other.
 
   Wrappers may change the size of the view (`ViewSizeWrapper`, `FullyObsWrapper`) or
@@ -42,19 +47,17 @@ def of_environment(environment: gymnasium.Env) -> specs.CategoricalImage | None:
   if minigrid is None or not isinstance(raw, minigrid.MiniGridEnv):
     return None
   space = environment.observation_space
-  is_dict = isinstance(space, gymnasium.spaces.Dict)
-  parts = dict(space.spaces) if is_dict else {"image": space}
+  spaces = getattr(space, "spaces", None)
+  parts = dict(spaces) if isinstance(spaces, Mapping) else {"image": space}
   image, mission = parts.pop("image", None), parts.pop("mission", None)
   direction = parts.pop("direction", None)
   if parts or not (mission is None or isinstance(mission, minigrid.MissionSpace)):
     return None
-  is_image = isinstance(image, gymnasium.spaces.Box) and image.dtype == np.uint8
-  if not is_image or len(image.shape) != 3 or image.shape[-1] != len(_CHANNELS):
+  shape = getattr(image, "shape", None) or ()
+  if len(shape) != 3 or shape[-1] != len(_CHANNELS) or image.dtype != np.uint8:
     return None
   while environment is not raw:
     if type(environment).__name__ in _OTHER_IMAGES:
       return None
     environment = environment.env
-  return of_shape(
-    image.shape, direction=direction is not None, mission=mission is not None
-  )
+  return of_shape(shape, direction=direction is not None, mission=mission is not None)
