@@ -60,8 +60,9 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._seed: int | None = seed
     self._reset_next_step = True
     actions = environment.action_space
-    is_discrete = isinstance(actions, gymnasium.spaces.Discrete)
-    self._first_action = int(actions.start) if is_discrete else 0
+    self._first_action = 0
+    if isinstance(actions, gymnasium.spaces.Discrete):
+      self._first_action = int(actions.start)
 
   def seed_next_reset(self, seed: int) -> None:
     """Seeds the environment again, at its next reset."""
@@ -89,8 +90,9 @@ class GymnasiumEnvironment(dm_env.Environment):
     return dm_env.transition(reward, observation)
 
   def _observe(self, observation: Any) -> Any:
-    has_parts = self._view is not None and isinstance(observation, Mapping)
-    return self._view.join(observation) if has_parts else observation
+    if self._view is not None and isinstance(observation, Mapping):
+      return self._view.join(observation)
+    return observation
 
   # StandardEnvironment refuses what is not supported, in its own words.
   def observation_spec(self) -> Any:

@@ -9,7 +9,7 @@ same numbers.
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,11 +53,12 @@ def of_environment(environment: "gymnasium.Env") -> specs.CategoricalImage | Non
   direction = parts.pop("direction", None)
   if parts or not (mission is None or isinstance(mission, minigrid.MissionSpace)):
     return None
-  shape = getattr(image, "shape", None) or ()
+  shape: tuple[int, ...] = getattr(image, "shape", None) or ()
   if len(shape) != 3 or shape[-1] != len(_CHANNELS) or image.dtype != np.uint8:
     return None
-  while environment is not raw:
-    if type(environment).__name__ in _OTHER_IMAGES:
+  layer: Any = environment
+  while layer is not raw:
+    if type(layer).__name__ in _OTHER_IMAGES:
       return None
-    environment = environment.env
+    layer = layer.env
   return of_shape(shape, direction=direction is not None, mission=mission is not None)
