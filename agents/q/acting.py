@@ -1,6 +1,6 @@
 """The actor: an exploration rule on the members' values, and an actor's bonus."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import dm_env
@@ -88,6 +88,7 @@ def make_actor(
     actor_bonus = bonus if values.sees_r_int or not evaluation else None
   is_recurrent = config.lstm_size > 0
   tx = errors.tx_pair(config)
+  step_once = _make_step(values)
 
   def make_extras(**columns: Any) -> dict[str, jax.Array]:
     kept = {"behaviour_prob", "policy", *stored}
@@ -174,13 +175,7 @@ def make_actor(
     noise_key = state.index_key if has_index else None
     if is_noisy and not has_index:
       noise_key = _noise_key(state.key)
-    prediction, core_states = values.unroll(
-      weights,
-      networks.StepInputs(*(x[None, None] for x in inputs)),
-      core_state[None],
-      noise_key,
-    )
-    return jax.tree.map(lambda x: x[:, 0, 0], prediction), core_states[0]
+    return step_once(weights, inputs, core_state, noise_key)
 
   def select_action(
     params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
@@ -250,6 +245,58 @@ def make_actor(
     return jnp.mean(tx.apply_inv(prediction.q[: config.num_members]), axis=0)
 
   return types.ActorCore(init, select_action, lambda state: state.extras, q_values)
+
+
+def _make_step(values: values_lib.Values) -> Callable[..., Any]:
+  """The members at one step of one environment, or of several under `vmap`.
+
+  (weights, the fields of `StepInputs` without leading axes, core state `[H]`, noise
+  key) → (prediction `[M, A, ...]`, core state). Under `vmap` over environments that
+  share weights and noise, these are the rows of one batch: a single row costs a network
+  as much as two (`networks.lift`).
+  """
+
+  def unroll(
+    weights: values_lib.Weights, inputs: Any, core_state: jax.Array, key: Any
+  ) -> tuple[values_lib.Prediction, jax.Array]:
+    """Inputs `[E, ...]` and core states `[E, H]` → `[M, E, A, ...]` and `[E, H]`."""
+    steps = networks.StepInputs(*(x[:, None] for x in inputs))
+    prediction, core_state = values.unroll(weights, steps, core_state, key)
+    return jax.tree.map(lambda x: x[:, :, 0], prediction), core_state
+
+  @jax.custom_batching.custom_vmap
+  def step(
+    weights: values_lib.Weights, inputs: Any, core_state: jax.Array, key: Any
+  ) -> tuple[values_lib.Prediction, jax.Array]:
+    one = jax.tree.map(lambda x: x[None], (inputs, core_state))
+    prediction, core_states = unroll(weights, *one, key)
+    return jax.tree.map(lambda x: x[:, 0], prediction), core_states[0]
+
+  @step.def_vmap  # type: ignore[untyped-decorator]
+  def step_many(
+    size: int,
+    is_batched: Any,
+    weights: values_lib.Weights,
+    inputs: Any,
+    core_state: jax.Array,
+    key: Any,
+  ) -> Any:
+    of_weights, of_inputs, of_state, of_key = is_batched
+    if any(jax.tree.leaves((of_weights, of_key))):
+      axes = jax.tree.map(lambda batched: 0 if batched else None, is_batched)
+      result = jax.vmap(step.fun, axes)(weights, inputs, core_state, key)
+      return result, jax.tree.map(lambda _: True, result)
+    inputs, core_state = jax.tree.map(
+      lambda batched, x: x if batched else jnp.broadcast_to(x, (size, *x.shape)),
+      (of_inputs, of_state),
+      (inputs, core_state),
+    )
+    prediction, core_states = unroll(weights, inputs, core_state, key)
+    prediction = jax.tree.map(lambda x: jnp.moveaxis(x, 1, 0), prediction)
+    result = prediction, core_states
+    return result, jax.tree.map(lambda _: True, result)
+
+  return step
 
 
 def _noise_key(key: jax.Array) -> jax.Array:

@@ -329,7 +329,7 @@ def draw_uniformly(
   total = jnp.sum(counts)
   number = jax.random.randint(key, (batch_size,), 0, jnp.maximum(total, 1), jnp.int32)
   until = jnp.cumsum(counts)
-  env = jnp.searchsorted(until, number, side="right")
+  env = jnp.searchsorted(until, number, side="right", method="scan_unrolled")
   slot = number - (until - counts)[env]
   probabilities = jnp.broadcast_to(1.0 / total, (batch_size,)).astype(jnp.float32)
   return env, slot, probabilities
@@ -352,7 +352,8 @@ def draw_in_proportion(
   until = jnp.cumsum(jnp.sum(blocks, axis=1))
   total = until[-1]
   target = uniforms * total
-  block = jnp.minimum(jnp.searchsorted(until, target, side="right"), len(until) - 1)
+  block = jnp.searchsorted(until, target, side="right", method="scan_unrolled")
+  block = jnp.minimum(block, len(until) - 1)
   within = jnp.cumsum(blocks[block], axis=1)
   rest = target - (until[block] - within[:, -1])
   inside = jnp.sum(within <= rest[:, None], axis=1)

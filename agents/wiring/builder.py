@@ -16,6 +16,7 @@ from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import learner as learner_lib
+from explorax.agents.wiring import threefry
 
 BACKENDS = ("reverb", "memory")
 
@@ -66,6 +67,7 @@ class Builder:
   """
 
   def __init__(self, agent: types.Agent):
+    threefry.unroll_on_cpu()
     self._agent = agent
 
   def make_replay_tables(

@@ -31,7 +31,6 @@ from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, device_program, errors, training
 
-STEPS_PER_REPORT = 100  # Of each environment, between two reports of the device.
 # Finer ratios of updates per step are rounded with environments on the host.
 _MAX_DENOMINATOR = 10**6
 
@@ -162,10 +161,13 @@ def check_memory(
 
 
 def _max_steps(config: config_lib.RunConfig, num_envs: int) -> int | None:
-  """Steps of each environment, up to a report beyond the limit; None: unlimited."""
+  """Steps of each environment, or somewhat more; None: unlimited.
+
+  Rounded up to a power of two: runs of similar lengths share compiled programs.
+  """
   if config.steps is None:
     return None
-  return math.ceil(config.steps / num_envs) + STEPS_PER_REPORT
+  return 1 << (math.ceil(config.steps / num_envs) - 1).bit_length()
 
 
 def _pure(
@@ -195,14 +197,6 @@ def _free_memory() -> float:
   if "bytes_limit" in stats:
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
   return core.physical_memory()
-
-
-def _shares(total: int, most: int) -> list[int]:
-  """Splits `total` into equal shares of at most `most`; the last may be smaller."""
-  if total <= most:
-    return [max(1, total)]
-  share = math.ceil(total / math.ceil(total / most))
-  return [share] * (total // share) + ([total % share] if total % share else [])
 
 
 class DeviceRun(training.Run):
@@ -299,7 +293,7 @@ class DeviceRun(training.Run):
       # Both copies may not fit into memory at the same time.
       del replay
       self.state = self.state._replace(replay=())  # type: ignore[arg-type]
-      # Had fewer steps been reserved for, no ring was full: its rows come first.
+      # A replay for fewer steps was never full, so that its rows come first.
       replay = _on_device(checkpoint.restore("replay", shapes.replay, pad=True))
     state = checkpoint.restore("state", shapes._replace(replay=()))
     self.state = _on_device(state)._replace(replay=replay)
@@ -481,22 +475,25 @@ class ScannedRun(DeviceRun):
 
   def advance(self) -> None:
     """Steps until the next report, with updates once replay is filled."""
-    limit = math.inf
-    if self._config.steps is not None:
-      limit = math.ceil(self._config.steps / self._num_envs) - self.empty_steps
+    program, config, limit = self._program, self._config, math.inf
+    most_steps = program.steps_per_report
+    if config.episodes is not None:
+      most_steps = min(most_steps, device_program.MIN_STEPS_PER_REPORT)
+    if config.eval_every is not None:
+      each = max(
+        config.eval_every // self._num_envs, device_program.MIN_STEPS_PER_REPORT
+      )
+      most_steps = min(most_steps, each)
+    if config.steps is not None:
+      limit = math.ceil(config.steps / self._num_envs) - self.empty_steps
     done, fill = self.steps - self.empty_steps, int(min(self.fill_steps, limit))
-    for share in _shares(fill, STEPS_PER_REPORT):
-      if done < share:
-        self._act(share - done)
-        return
-      done -= share
-    program, most = self._program, device_program.MAX_UPDATES
-    steps_per_round = program.steps_per_round
-    rounds = STEPS_PER_REPORT // steps_per_round
-    rounds = max(1, min(rounds, most // program.updates_per_round))
+    if done < fill:
+      self._act(min(fill - done, most_steps))
+      return
+    rounds = most_steps // program.steps_per_round
     if limit < math.inf:  # Not beyond the limit.
-      rounds = _shares(math.ceil((limit - fill) / steps_per_round), rounds)[0]
-    self._learn(rounds)
+      rounds = min(rounds, math.ceil((limit - done) / program.steps_per_round))
+    self._learn(max(rounds, 1))
 
   def check_finite(self) -> None:
     """Does nothing: each report has been checked."""
@@ -509,7 +506,7 @@ class ScannedRun(DeviceRun):
 
   def _learn(self, num_rounds: int) -> None:
     program, steps, updates = self._program, self.steps, self.updates
-    self.state, episodes, update = program.learn(self.state, num_rounds)
+    self.state, episodes, update = program.learn(self.state, num_rounds, updates)
     self.steps += num_rounds * program.steps_per_round
     self.updates += num_rounds * program.updates_per_round
     self._store_metrics(update, before=updates)
@@ -531,18 +528,20 @@ class ScannedRun(DeviceRun):
     """Reports the finished episodes in order.
 
     Args:
-      episodes: `[steps, (S,) E]`.
+      episodes: `[steps, (S,) E]`; `ended` is false in steps that were not made.
       before: steps of each environment before these.
       updates: number of steps (from 1) → updates made by their end.
     """
     episodes = jax.device_get(episodes)
     if len(self._seeds) == 1:
       episodes = jax.tree.map(lambda x: x[:, None], episodes)
-    for index, i, env in zip(*np.nonzero(episodes.ended), strict=True):
-      ended = jax.tree.map(lambda x, place=(index, i, env): x[place], episodes)
-      metrics = {name: float(x) for name, x in ended.metrics.items()}
+    places = np.nonzero(episodes.ended)
+    ended = jax.tree.map(lambda x: x[places], episodes)
+    for number, (index, seed) in enumerate(zip(*places[:2], strict=True)):
+      of_one = jax.tree.map(lambda x, i=number: x[i], ended)
+      metrics = {name: float(x) for name, x in of_one.metrics.items()}
       step = int(index) + 1
-      self._report(i, before + step, updates(step), ended, metrics)
+      self._report(int(seed), before + step, updates(step), of_one, metrics)
 
 
 class SteppedRun(DeviceRun):
@@ -594,7 +593,7 @@ class SteppedRun(DeviceRun):
       self._due += self._updates_per_step
     if self.is_done:
       self._learn()
-    self._reports = has_ended or self.steps % STEPS_PER_REPORT == 0
+    self._reports = has_ended or self.steps % device_program.MIN_STEPS_PER_REPORT == 0
     if self._reports:
       self.check_finite()
 

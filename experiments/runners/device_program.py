@@ -15,12 +15,16 @@ import numpy as np
 
 from explorax.agents import types, updates
 from explorax.agents.replay import device as device_replay
-from explorax.agents.wiring import episode_weights
+from explorax.agents.wiring import episode_weights, threefry
 from explorax.environments import jax_types
 from explorax.experiments.runners import core
 from explorax.exploration import sums
 
 MAX_UPDATES = 10_000  # Between two checks of whether to stop.
+MIN_STEPS_PER_REPORT = 100  # Of each environment, between two reports of the device.
+_MAX_ENV_STEPS_PER_REPORT = 10_000  # Of all environments, unless that is fewer.
+# Rows through a network × its weights, between two reports: a second on two cores.
+_ROWS_PER_REPORT = 1e10
 _INT32_MAX = int(np.iinfo(np.int32).max)
 # Bounds the denominator of updates per step, and with it the length of a round.
 _MAX_STEPS_PER_ROUND = 1000
@@ -90,14 +94,23 @@ class Update(NamedTuple):
 class DeviceAgent:
   """An agent in E environments, as functions of the state of one seed."""
 
-  def __init__(self, agent: types.Agent, num_envs: int, max_steps: int | None = None):
+  def __init__(
+    self,
+    agent: types.Agent,
+    num_envs: int,
+    copies_target_apart: bool = False,
+    max_steps: int | None = None,
+  ):
     """Prepares the functions.
 
     Args:
       agent: made for the environments' spec.
       num_envs: E, each of them with an actor.
+      copies_target_apart: whether the caller of `update` copies the target network,
+        as `target` says, if that is not None.
       max_steps: see `DeviceReplay`.
     """
+    threefry.unroll_on_cpu()
     self._agent = agent
     self._num_envs = num_envs
     self._core = agent.actor()
@@ -106,6 +119,12 @@ class DeviceAgent:
     # Other actors use the learner's own: a copy in each step costs memory traffic.
     self._actors_keep_weights = period > 1 or agent.refresh is not None
     self.replay = device_replay.DeviceReplay(agent, num_envs, max_steps=max_steps)
+    learner = agent.learner
+    # The target network's copies, if `update` leaves them to its caller.
+    self.target, self._learn = None, learner.update
+    in_parts = learner.target is not None and learner.target.whole is learner.update
+    if copies_target_apart and in_parts:
+      self.target, self._learn = learner.target, learner.target.update
 
   def init(
     self,
@@ -256,7 +275,7 @@ class DeviceAgent:
     """Returns (the state, the learner's metrics)."""
     key, sample_key = jax.random.split(state.key)
     keys, sample = self.replay.sample(state.replay, sample_key)
-    learner, output = self._agent.learner.update(state.learner, sample)
+    learner, output = self._learn(state.learner, sample)
     replay = self.replay.update_priorities(state.replay, keys, output.priorities)
     # A priority that is NaN would poison replay.
     is_finite = output.metrics["finite"] > 0
@@ -341,14 +360,60 @@ class ScannedProgram:
     )
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
     most = None if max_steps is None else max_steps + self.steps_per_round
-    self.agent = DeviceAgent(agent, num_envs, most)
+    self.agent = DeviceAgent(agent, num_envs, copies_target_apart=True, max_steps=most)
+    self.steps_per_report = self._steps_per_report(agent, num_seeds)
     init = self._init
     if num_seeds > 1:
       init = jax.vmap(init, (0, 0 if params_per_seed else None))
     # (key, or S > 1 keys `[S, ...]`; the environment's parameters) → the first state.
     self.init = jax.jit(init)
-    self.act = jax.jit(self._act_only, static_argnums=1, donate_argnums=0)
-    self.learn = jax.jit(self._rounds, static_argnums=1, donate_argnums=0)
+    self._advance = jax.jit(self._rounds, donate_argnums=0)
+
+  def act(self, state: State, num_steps: int) -> tuple[State, Episodes]:
+    """Steps without learning, at most `steps_per_report`.
+
+    Returns:
+      The state, and the episodes `[steps_per_report, (S,) E]`.
+    """
+    rounds = (num_steps, 1) if self.steps_per_round == 1 else (1, num_steps)
+    return self._advance(state, *rounds, 0, 0)[:2]
+
+  def learn(
+    self, state: State, num_rounds: int, num_updates: int = 0
+  ) -> tuple[State, Episodes, Update]:
+    """Rounds of steps and updates, at most `steps_per_report` steps.
+
+    Args:
+      state: of any time.
+      num_rounds: rounds.
+      num_updates: each learner's so far.
+
+    Returns:
+      The state, the episodes `[steps_per_report, (S,) E]`, and the last update of these
+      rounds, counted from 1, `[(S), ...]`.
+    """
+    of_round = self.steps_per_round, self.updates_per_round
+    return self._advance(state, num_rounds, *of_round, num_updates)
+
+  def _steps_per_report(self, agent: types.Agent, num_seeds: int) -> int:
+    """Steps of each environment between two reports: whole rounds.
+
+    A report takes milliseconds, and a run stops only there. The number depends on the
+    settings alone, so that runs can be repeated.
+    """
+    replay, learner = agent.replay, agent.learner
+    params = jax.eval_shape(
+      lambda key: learner.params(learner.init(key)), jax.random.PRNGKey(0)
+    )
+    rows_per_round = self.num_envs * self.steps_per_round
+    rows_per_round += self.updates_per_round * replay.batch_size * replay.window_rows
+    num_weights = sum(leaf.size for leaf in jax.tree.leaves(params))
+    rounds = int(_ROWS_PER_REPORT / (num_seeds * num_weights * rows_per_round))
+    most_steps = max(MIN_STEPS_PER_REPORT, _MAX_ENV_STEPS_PER_REPORT // self.num_envs)
+    rounds = min(rounds, most_steps // self.steps_per_round)
+    rounds = max(rounds, MIN_STEPS_PER_REPORT // self.steps_per_round)
+    rounds = min(rounds, MAX_UPDATES // self.updates_per_round)
+    return self.steps_per_round * max(rounds, 1)
 
   def _init(self, key: jax.Array, params: jax_types.Params) -> State:
     """The state before the first step, of one seed."""
@@ -360,43 +425,64 @@ class ScannedProgram:
     state = self.agent.init(learner_key, actor_key, key, timesteps, metrics)
     return state._replace(environments=environments, params=params)
 
-  def _act_only(self, state: State, num_steps: int) -> tuple[State, Episodes]:
-    """Steps without learning: (state, `Episodes` `[num_steps, ...]`)."""
-    return jax.lax.scan(lambda s, _: self._step(s), state, length=num_steps)
+  def _rounds(
+    self,
+    state: State,
+    num_rounds: jax.Array,
+    steps_per_round: jax.Array,
+    updates_per_round: jax.Array,
+    num_updates: jax.Array,
+  ) -> tuple[State, Episodes, Update]:
+    """See `learn`. The numbers are not static: one program is compiled for all."""
+    size = self.steps_per_report
+    log = jax.tree.map(lambda x: jnp.zeros((size, *x.shape), x.dtype), state.episodes)
 
-  def _rounds(self, state: State, num_rounds: int) -> tuple[State, Episodes, Update]:
-    """Rounds of steps and updates.
+    target = self.agent.target
 
-    Returns:
-      The state, the episodes `[steps, (S,) E]`, and the last update of these rounds,
-      counted from 1, `[(S), ...]`.
-    """
+    def update(i: jax.Array, carry: tuple[State, Update]) -> tuple[State, Update]:
+      state, newest = carry
+      if target is not None:  # Outside the functions of one seed, as in `_step`.
+        is_due = i % target.period == 0
+        copy = self._lift(target.copy)
+        learner = jax.lax.cond(is_due, copy, lambda same: same, state.learner)
+        state = state._replace(learner=learner)
+      return self._lift(self.agent.update)(state, newest)
 
-    def one_round(carry: Any, _: None) -> tuple[Any, Episodes]:
-      state, update = carry
-      state, episodes = self._act_only(state, self.steps_per_round)
-      state, update = jax.lax.scan(
-        lambda c, _: (self._lift(self.agent.update)(*c), None),
-        (state, update),
-        length=self.updates_per_round,
-      )[0]
-      state = self._lift(lambda s: self.agent.fetch(s, self.steps_per_round))(state)
-      return (state, update), episodes
+    def one_round(i: jax.Array, carry: Any) -> Any:
+      state, newest, log = carry
+      made = num_updates + i * updates_per_round
+      if self.steps_per_round == 1:
+        state, log = self._step(state, log, i)
+      else:
+        state, log = jax.lax.fori_loop(
+          0,
+          steps_per_round,
+          lambda j, c: self._step(*c, i * steps_per_round + j),
+          (state, log),
+        )
+      state, newest = jax.lax.fori_loop(
+        made, made + updates_per_round, update, (state, newest)
+      )
+      state = self._lift(lambda s: self.agent.fetch(s, steps_per_round))(state)
+      return state, newest, log
 
-    carry = state, self._lift(self.agent.no_update)(state)
-    (state, update), episodes = jax.lax.scan(one_round, carry, length=num_rounds)
-    episodes = jax.tree.map(lambda x: jnp.reshape(x, (-1, *x.shape[2:])), episodes)
-    return state, episodes, update
+    carry = state, self._lift(self.agent.no_update)(state), log
+    state, newest, log = jax.lax.fori_loop(0, num_rounds, one_round, carry)
+    return state, log, newest
 
-  def _step(self, state: State) -> tuple[State, Episodes]:
-    """One step of all environments; ended episodes restart."""
+  def _step(
+    self, state: State, log: Episodes, index: jax.Array
+  ) -> tuple[State, Episodes]:
+    """One step of all environments; ended episodes restart, and are logged."""
+
+    def end(state: State, log: Episodes) -> tuple[State, Episodes]:
+      state, episodes = self._lift(self._end_episodes)(state)
+      return state, jax.tree.map(lambda x, new: x.at[index].set(new), log, episodes)
+
     state = self._lift(self._act)(state)
     # Outside the functions of one seed: under vmap, both branches would be computed.
     return jax.lax.cond(
-      jnp.any(state.episodes.ended),
-      self._lift(self._end_episodes),
-      lambda s: (s, s.episodes),
-      state,
+      jnp.any(state.episodes.ended), end, lambda *same: same, state, log
     )
 
   def _act(self, state: State) -> State:
@@ -450,7 +536,7 @@ class SteppedProgram:
       num_envs: E.
       max_steps: see `DeviceReplay`.
     """
-    self.agent = DeviceAgent(agent, num_envs, max_steps)
+    self.agent = DeviceAgent(agent, num_envs, max_steps=max_steps)
     self._spec = agent.spec.observations
     self._num_frames = agent.replay.num_frames
     self._num_envs = num_envs

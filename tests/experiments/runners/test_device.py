@@ -157,7 +157,7 @@ def test_updates_keep_to_the_configured_pace():
     state, episodes, update = program.learn(state, 2)
     assert state.learner.num_updates == 4 * calls
     assert state.steps == 20 + 2 * calls
-    assert episodes.ended.shape == (2, 2)
+    assert not np.any(episodes.ended[2:])  # Of steps that were not made.
     assert bool(update.metrics["finite"])
 
 
@@ -201,7 +201,7 @@ def test_limits_are_kept_while_replay_fills():
   assert 3 <= run(episodes=3).episodes < 30
   asked = iter([False, True])
   stopped = run(steps=10**6, stop=lambda: next(asked))
-  assert stopped.interrupted and stopped.env_steps == 88  # The first of four shares.
+  assert stopped.interrupted and stopped.env_steps == 350  # One report.
 
 
 def test_an_interrupted_evaluation_is_repeated_at_once(tmp_path):
@@ -247,8 +247,8 @@ def test_memory_is_reserved_for_the_steps_of_a_run(tmp_path, monkeypatch, seeds)
   monkeypatch.setattr(device, "_max_steps", lambda *_: None)
   checkpoints = checkpointer.Checkpointer(tmp_path / "full", with_replay=True)
   full = train(agent, seeds=seeds, steps=220, checkpoints=checkpoints)
-  # Two rows a step, of the run and of at most another report and another round.
-  assert sizes == [2 * (120 + 101), 2 * (220 + 101), 2000 * 2 + 3]
+  # Two rows a step, of the run's next power of two and of another round.
+  assert sizes == [2 * (128 + 1), 2 * (256 + 1), 2000 * 2 + 3]
   for one, other in zip(extended, full, strict=True):
     assert one.learner_updates == other.learner_updates == 200
     jax.tree.map(np.testing.assert_array_equal, one.weights, other.weights)
@@ -275,12 +275,13 @@ def test_an_embedding_changes_between_episodes_only():
   held = jax.device_get(state.weights.bonus.embedding)
   while True:
     state, episodes, _ = program.learn(state, 1)
-    if np.any(episodes.ended[:-1]):
+    num_steps = program.steps_per_round
+    if np.any(episodes.ended[: num_steps - 1]):
       held = jax.device_get(state.weights.bonus.embedding)
       continue
     fresh = jax.device_get(agent.learner.params(state.learner))
     fresh = fresh.bonus.embedding
-    ended = np.asarray(episodes.ended[-1])
+    ended = np.asarray(episodes.ended[num_steps - 1])
     for a, b, c in zip(
       *map(jax.tree.leaves, (held, state.weights.bonus.embedding, fresh)), strict=True
     ):
