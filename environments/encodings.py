@@ -57,8 +57,9 @@ class Dense:
   def __init__(self, spec: dm_env.specs.Array):
     self.spec = spec
     self._encode = spec.encode if isinstance(spec, specs.Image) else None
-    self._join = spec.join if isinstance(spec, specs.JoinedArrays) else None
-    if isinstance(spec, specs.ImageWithState):
+    has_parts = isinstance(spec, specs.JoinedArrays | specs.CategoricalImage)
+    self._join = spec.join if has_parts else None
+    if isinstance(spec, specs.ImageWithState | specs.CategoricalImage):
       return
     if isinstance(spec, specs.Image):
       spec = spec.encoded

@@ -1,5 +1,6 @@
 """gymnasium's environments as dm_env ones."""
 
+import copy
 import importlib
 import warnings
 from collections.abc import Mapping
@@ -10,7 +11,13 @@ import gymnasium
 import numpy as np
 from gymnasium.envs import registration
 
-from explorax.environments import atari_environments, errors, specs, standard
+from explorax.environments import (
+  atari_environments,
+  errors,
+  minigrid_views,
+  specs,
+  standard,
+)
 
 # The kinds of gymnasium's own environments that are cheap to make and often discrete.
 _LISTED = ("classic_control", "toy_text", "box2d")
@@ -34,21 +41,28 @@ _ARRAYS = (
 )
 
 
+# Wrappers that learn from what they see, or that show or record episodes.
+_STATEFUL = ("HumanRendering", "NormalizeObservation", "NormalizeReward", "RecordVideo")
+
+
 class GymnasiumEnvironment(dm_env.Environment):
   """A gymnasium environment with discrete actions, in dm_env's protocol.
 
   A terminated episode ends with discount 0, a truncated one (a time limit) with
   discount 1; an episode that is both counts as terminated. The first reset is seeded;
-  later ones continue the random stream. Actions and discrete observations count from 0,
-  for every `start` of the space.
+  later ones continue the random stream. Actions count from 0, for every `start` of the
+  space.
   """
 
   def __init__(self, environment: gymnasium.Env, *, seed: int):
     self._environment = environment
+    self._view = minigrid_views.of_environment(environment)
     self._seed: int | None = seed
     self._reset_next_step = True
-    self._first_action = _start(environment.action_space) or 0
-    self._space = environment.observation_space
+    actions = environment.action_space
+    self._first_action = 0
+    if isinstance(actions, gymnasium.spaces.Discrete):
+      self._first_action = int(actions.start)
 
   def seed_next_reset(self, seed: int) -> None:
     """Seeds the environment again, at its next reset."""
@@ -58,7 +72,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     observation, _ = self._environment.reset(seed=self._seed)
     self._seed = None
     self._reset_next_step = False
-    return dm_env.restart(_observe(self._space, observation))
+    return dm_env.restart(self._observe(observation))
 
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
@@ -66,7 +80,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     observation, reward, terminated, truncated, _ = self._environment.step(
       int(action) + self._first_action
     )
-    observation = _observe(self._space, observation)
+    observation = self._observe(observation)
     if _flag("terminated", terminated):
       self._reset_next_step = True
       return dm_env.termination(reward, observation)
@@ -75,9 +89,14 @@ class GymnasiumEnvironment(dm_env.Environment):
       return dm_env.truncation(reward, observation)
     return dm_env.transition(reward, observation)
 
+  def _observe(self, observation: Any) -> Any:
+    if self._view is not None and isinstance(observation, Mapping):
+      return self._view.join(observation)
+    return observation
+
   # StandardEnvironment refuses what is not supported, in its own words.
   def observation_spec(self) -> Any:
-    return _spec(self._space, "observation")
+    return self._view or _spec(self._environment.observation_space, "observation")
 
   def action_spec(self) -> Any:
     space = self._environment.action_space
@@ -92,6 +111,22 @@ class GymnasiumEnvironment(dm_env.Environment):
 
   def close(self) -> None:
     self._environment.close()
+
+  def recreated(self) -> gymnasium.Env | None:
+    """Another environment by the same gymnasium spec; None without one.
+
+    It does not draw on the screen. There is none with a wrapper that has a state of its
+    own, or that gymnasium does not record.
+    """
+    spec = copy.deepcopy(self._environment.spec)
+    if spec is None or any(x.name in _STATEFUL for x in spec.additional_wrappers):
+      return None
+    if spec.kwargs.get("render_mode") == "human":
+      del spec.kwargs["render_mode"]
+    try:
+      return gymnasium.make(spec, disable_env_checker=True)
+    except (gymnasium.error.Error, ValueError):
+      return None
 
 
 def load(
@@ -222,11 +257,6 @@ def _flag(name: str, value: Any) -> bool:
   return bool(array)
 
 
-def _start(space: gymnasium.Space) -> int | None:
-  """The first value of a discrete space; None for other spaces."""
-  return int(space.start) if isinstance(space, gymnasium.spaces.Discrete) else None
-
-
 def _spec(space: gymnasium.Space, name: str) -> Any:
   """Specs in dicts and tuples, as the space; a space without one is returned."""
   if isinstance(space, gymnasium.spaces.Dict):
@@ -235,25 +265,7 @@ def _spec(space: gymnasium.Space, name: str) -> Any:
     return tuple(_spec(each, name) for each in space)
   if isinstance(space, gymnasium.spaces.Discrete):
     number = errors.number_of_values(f"{name}s", space.n)
-    return dm_env.specs.DiscreteArray(number, np.int32, name)
+    return specs.DiscreteRange(number, int(space.start), np.int32, name)
   if isinstance(space, _ARRAYS):
     return dm_env.specs.Array(space.shape, space.dtype, name)
   return space
-
-
-def _observe(space: gymnasium.Space, observation: Any) -> Any:
-  """An observation with discrete values that count from 0."""
-  if isinstance(space, gymnasium.spaces.Dict) and isinstance(observation, Mapping):
-    return {
-      key: _observe(space[key], part)
-      for key, part in observation.items()
-      if key in space.spaces
-    }
-  if isinstance(space, gymnasium.spaces.Tuple) and isinstance(observation, tuple):
-    return tuple(map(_observe, space, observation))
-  # StandardEnvironment refuses what is not a number, in its own words.
-  first = _start(space)
-  if not first or np.shape(observation):
-    return observation
-  is_number = np.asarray(observation).dtype.kind in "iuf"
-  return observation - first if is_number else observation

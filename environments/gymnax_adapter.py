@@ -26,11 +26,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import errors, jax_types, specs
+from explorax.environments import errors, jax_types, minigrid_views, specs
 
 _INT32_MAX = np.iinfo(np.int32).max
 # Fields of gymnax's and of Craftax's parameters.
 _TIME_LIMITS = ("max_steps_in_episode", "max_timesteps")
+# Its functions of observations that are as in MiniGrid.
+_NAVIX_CELLS = ("symbolic", "symbolic_first_person")
 _NAVIX_TRUNCATION, _NAVIX_TERMINATION = 1, 2
 
 
@@ -48,7 +50,8 @@ class GymnaxEnvironment(jax_types.Environment):
   """An environment of another library; the module's docstring lists the protocols.
 
   An observation of several arrays becomes one vector, joined in the order of the tree;
-  an integer of a `Discrete` space becomes one-hot.
+  an integer of a `Discrete` space becomes one-hot. navix's symbolic grids are a
+  `specs.CategoricalImage`.
 
   A time limit is a truncation, with discount 1:
     - the six values and the timesteps of navix and jumanji contain it (jumanji's as
@@ -290,6 +293,9 @@ class GymnaxEnvironment(jax_types.Environment):
     if self._num_values:
       return specs.OneHotArray((self._num_values,), "observation"), dtypes
     joined = jax.eval_shape(self._one_array, observation)
+    function = getattr(self._environment, "observation_fn", None)
+    if getattr(function, "__name__", "") in _NAVIX_CELLS:
+      return minigrid_views.of_shape(joined.shape), dtypes
     spec = dm_env.specs.Array(joined.shape, joined.dtype, "observation")
     return spec, dtypes
 

@@ -12,7 +12,7 @@ _RECORDED = {
   cls.__name__: cls
   for cls in (
     *(dm_env.specs.Array, specs.OneHotArray, specs.StackedFrames, specs.ImageWithState),
-    *(specs.Image, specs.JoinedArrays),
+    *(specs.Image, specs.JoinedArrays, specs.CategoricalImage),
   )
 }
 
@@ -27,9 +27,12 @@ def to_record(spec: specs.EnvironmentSpec) -> dict[str, Any]:
   arguments = observations._get_constructor_kwargs()
   if "dtype" in arguments:
     arguments["dtype"] = np.dtype(arguments["dtype"]).name
-  if isinstance(observations, specs.JoinedArrays):  # The number of values, or a shape.
+  if isinstance(observations, specs.JoinedArrays):
+    # The number of values and the first one, or a shape.
     arguments["parts"] = [
-      [list(part.path), part.size if _is_discrete(part) else list(part.spec.shape)]
+      [list(part.path), part.size, int(part.spec.minimum)]
+      if _is_discrete(part)
+      else [list(part.path), list(part.spec.shape)]
       for part in observations.parts
     ]
   return {
@@ -54,11 +57,11 @@ def from_record(record: Any) -> specs.EnvironmentSpec:
       arguments["parts"] = [
         specs.Part(
           tuple(path),
-          dm_env.specs.DiscreteArray(size)
+          specs.DiscreteRange(size, *start or [0])
           if isinstance(size, int)
           else dm_env.specs.Array(tuple(size), np.float32),
         )
-        for path, size in arguments["parts"]
+        for path, size, *start in arguments["parts"]
       ]
     arguments = {
       k: tuple(v) if isinstance(v, list) else v for k, v in arguments.items()

@@ -44,6 +44,24 @@ class _ByArguments(dm_env.specs.Array):
     return type(self), tuple(self._get_constructor_kwargs().values())
 
 
+class DiscreteRange(_ByArguments, dm_env.specs.DiscreteArray):
+  """The whole numbers from `start` to `start + num_values − 1`, as in gymnasium."""
+
+  def __init__(
+    self, num_values: int, start: int, dtype: Any = np.int32, name: str | None = None
+  ):
+    super().__init__(num_values, dtype, name)
+    self.start = start
+
+  @property
+  def minimum(self) -> np.ndarray:
+    return np.asarray(self.start)
+
+  @property
+  def maximum(self) -> np.ndarray:
+    return np.asarray(self.start + self.num_values - 1)
+
+
 class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
   """A float32 array that holds a single 1 and zeros, or zeros only.
 
@@ -56,6 +74,7 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
     shape: tuple[int, ...],
     name: str | None = None,
     lower_triangle: bool = False,
+    start: int = 0,
   ):
     """Makes the spec.
 
@@ -66,9 +85,11 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
         diagonal are always 0, as in Deep Sea. Hidden layers then leave out the
         weights of these entries, which are never trained: the agent is the same, and
         faster.
+      start: the number of the first entry, where numbers stand for the array.
     """
     super().__init__(shape, np.float32, 0.0, 1.0, name)
     self.lower_triangle = lower_triangle
+    self.start = start
     if 0 in self.shape:
       raise ValueError(
         f"a one-hot array of shape {self.shape} has no entry that could be 1; "
@@ -214,7 +235,7 @@ class Part(NamedTuple):
     if not isinstance(self.spec, dm_env.specs.DiscreteArray):
       return np.asarray(value, np.float32).reshape(self.size)
     one_hot = np.zeros(self.size, np.float32)
-    one_hot[int(value)] = 1.0
+    one_hot[int(value) - int(self.spec.minimum)] = 1.0
     return one_hot
 
 
@@ -237,7 +258,7 @@ class JoinedArrays(_ByArguments):
 def _plain(spec: Any) -> Any:
   """What a part's spec says of its numbers, without its name, dtype and bounds."""
   if isinstance(spec, dm_env.specs.DiscreteArray):
-    return dm_env.specs.DiscreteArray(int(spec.num_values))
+    return DiscreteRange(int(spec.num_values), int(spec.minimum))
   return dm_env.specs.Array(spec.shape, np.float32)
 
 
@@ -251,6 +272,56 @@ def parts(spec: Any, path: tuple[Any, ...] = ()) -> Iterator[Part]:
       yield from parts(item, (*path, key))
   else:
     yield Part(path, spec)
+
+
+class CategoricalImage(_ByArguments):
+  """Cells of numbers that are names of kinds, not sizes: uint8 `[H, W, C]`.
+
+  Channel c of a cell is from 0 to n_c − 1, and networks receive it one-hot.
+  """
+
+  def __init__(
+    self,
+    shape: tuple[int, ...],
+    channels: tuple[tuple[str, int], ...],
+    left_out: tuple[str, ...] = (),
+    name: str | None = None,
+  ):
+    """Makes the spec.
+
+    Args:
+      shape: `(H, W, C)`.
+      channels: the name and n_c of each channel.
+      left_out: parts of the environment's observations that are not in the image.
+      name: of the array.
+
+    Raises:
+      ValueError: if there is another number of channels in the shape.
+    """
+    super().__init__(shape, np.uint8, name)
+    self.channels = tuple((str(label), int(number)) for label, number in channels)
+    self.left_out = tuple(left_out)
+    if len(self.shape) != 3 or self.shape[-1] != len(self.channels):
+      raise ValueError(
+        f"an array of shape {self.shape} has not the channels {self.channels}; it is "
+        "(height, width, channels)."
+      )
+
+  @property
+  def num_categories(self) -> tuple[int, ...]:
+    """n_c of each channel."""
+    return tuple(number for _, number in self.channels)
+
+  def join(self, observation: Mapping[str, Any]) -> np.ndarray:
+    """The array of a dict with an `image` of the first channels.
+
+    Each of the other channels is a number by its name, the same in all cells.
+    """
+    array, image = np.empty(self.shape, np.uint8), observation["image"]
+    array[..., : image.shape[-1]] = image
+    for channel in range(image.shape[-1], len(self.channels)):
+      array[..., channel] = observation[self.channels[channel][0]]
+    return array
 
 
 class ImageWithState(_ByArguments):

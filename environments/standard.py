@@ -15,6 +15,7 @@ _NESTED = (Mapping, tuple, list)
 _OURS = (
   specs.OneHotArray,
   specs.ImageWithState,
+  specs.CategoricalImage,
   specs.Image,
   specs.JoinedArrays,
 )
@@ -198,7 +199,7 @@ class StandardEnvironment(dm_env.Environment):
       observation = self._joined(observation)
     given = self._numbers("observation", observation, self._needed)
     if self._index_spec is not None:
-      return self._one_hot(given, self._shape[0])
+      return self._one_hot(given, self._index_spec)
     array = self._to_array(given, self._dtype)
     if array.shape != self._shape:
       raise ValueError(
@@ -237,7 +238,7 @@ class StandardEnvironment(dm_env.Environment):
       needed = "one whole number" if is_discrete else "an array of real numbers"
       given = self._numbers(f"observation{part}", value, needed)
       if is_discrete:
-        vectors.append(self._one_hot(given, part.size, str(part)))
+        vectors.append(self._one_hot(given, part.spec, str(part)))
         continue
       if given.shape != part.spec.shape:
         raise ValueError(
@@ -247,17 +248,19 @@ class StandardEnvironment(dm_env.Environment):
       vectors.append(part.vector(given))
     return np.concatenate(vectors)
 
-  def _one_hot(self, given: np.ndarray, number: int, part: str = "") -> np.ndarray:
+  def _one_hot(
+    self, given: np.ndarray, spec: dm_env.specs.DiscreteArray, part: str = ""
+  ) -> np.ndarray:
     if given.size != 1 or not float(given.item()).is_integer():
       raise self._wrong(f"observation{part}", given.tolist(), "one whole number")
-    index = int(given.item())
-    if not 0 <= index < number:
+    number = int(given.item())
+    if not spec.minimum <= number <= spec.maximum:
       raise ValueError(
-        f"the environment returned observation{part} {index} at {self._place()}, but "
-        f"its spec allows 0 to {number - 1}."
+        f"the environment returned observation{part} {number} at {self._place()}, but "
+        f"its spec allows {spec.minimum} to {spec.maximum}."
       )
-    array = np.zeros(number, np.float32)
-    array[index] = 1.0
+    array = np.zeros(spec.num_values, np.float32)
+    array[number - int(spec.minimum)] = 1.0
     return array
 
   def observation_spec(self) -> dm_env.specs.Array:
@@ -321,7 +324,7 @@ def _standard_observation_spec(spec: Any, layout: str | None) -> dm_env.specs.Ar
     return spec
   if isinstance(spec, dm_env.specs.DiscreteArray):
     number = errors.number_of_values("observations", spec.num_values)
-    return specs.OneHotArray((number,), spec.name)
+    return specs.OneHotArray((number,), spec.name, start=int(spec.minimum))
   if not isinstance(spec, dm_env.specs.Array):
     raise TypeError(
       f"the environment's observations are {spec!r}, but agents here take arrays of "

@@ -281,8 +281,8 @@ def train(
       again resumes the run in it, or returns the result of a finished run. None: no
       files.
     evaluation_env: the environment of evaluations, also of the one at the end, if
-      `env` is an object; an object written in JAX is used for them itself. Without an
-      environment for it, the run ends without an evaluation.
+      `env` is an object. Objects written in JAX, or with a gymnasium spec, are made
+      again for them. Without an environment for it, the run ends without an evaluation.
     on_episode: called at the end of each episode. This and the other callbacks may
       raise `explorax.StopTraining` to end the run as finished; any other exception
       reaches the caller as it is.
@@ -437,8 +437,8 @@ def _given(
   try:
     yield config, job_lib.Given(agent, made, evaluation_environment)
   finally:
-    # Made from a name, for an environment that is an object.
-    if isinstance(evaluation_env, str) and evaluation_environment is not None:
+    is_ours = evaluation_env is None or isinstance(evaluation_env, str)
+    if is_ours and evaluation_environment is not None:
       evaluation_environment.close()
 
 
@@ -463,21 +463,25 @@ def _evaluation(
     return config, None
   if config.video:
     raise ValueError("video=True needs an environment by its name.")
-  seed = job_lib.environment_seed(config.seed, core.EVALUATION, 0)
+  seed, layout = job_lib.environment_seed(config.seed, core.EVALUATION, 0), None
   if isinstance(env, str):
     name = environments.evaluation_name(env)
     return config, environments.make(name, seed=seed)
   if env is None and made is not None:
     if isinstance(made.raw, jax_adapter.JaxEnvironment):
       env = made.raw.pure
-    elif config.eval_every is None:
+    else:  # Of gymnasium, which may not be installed.
+      env = getattr(made.raw, "recreated", lambda: None)()
+      spec = made.observation_spec()
+      layout = getattr(spec, "layout", "hwc" if len(spec.shape) == 3 else None)
+    if env is None and config.eval_every is None:
       return dataclasses.replace(config, eval_episodes=0), None
-    else:
+    if env is None:
       raise ValueError(
         f"eval_every={config.eval_every} needs a second environment; give "
         "evaluation_env."
       )
-  return config, environments.wrap(env, seed=seed)
+  return config, environments.wrap(env, seed=seed, layout=layout)
 
 
 def _check(flags: Mapping[str, Any]) -> None:

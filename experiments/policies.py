@@ -75,7 +75,8 @@ class Policy:
 
     Args:
       observation: as the environment returns it, of the shape of `spec.observations`;
-        of a `Discrete` space, the number. Or a batch, with a leading axis `[B]`.
+        of a `Discrete` space, the number; of several arrays, the dict or tuple. Or a
+        batch, with a leading axis `[B]`.
       reward: of the step before, or `[B]`, which networks with an LSTM see.
       first: whether an episode begins with the observation, or `[B]`; None: in the
         first call after `reset` or `load`.
@@ -119,19 +120,20 @@ class Policy:
   ) -> tuple[dm_env.TimeStep, types.State, int | None]:
     """What the core takes, and the size of the batch."""
     spec = self.spec.observations
-    if isinstance(spec, specs.JoinedArrays) and isinstance(
-      observation, Mapping | tuple
-    ):
+    has_parts = isinstance(spec, specs.JoinedArrays | specs.CategoricalImage)
+    if has_parts and isinstance(observation, Mapping | tuple):
       observation = spec.join(observation)
+    elif isinstance(observation, Mapping) and len(observation) == 1:
+      (observation,) = observation.values()
     given = np.asarray(observation)
     if isinstance(spec, specs.OneHotArray) and given.ndim == 0:
-      index, given = int(given), np.zeros(spec.shape, np.float32)
-      if not 0 <= index < given.size:
+      number, given = int(given), np.zeros(spec.shape, np.float32)
+      if not 0 <= number - spec.start < given.size:
         raise ValueError(
-          f"the observation is {index}; the agent of {self.env} takes 0 to "
-          f"{given.size - 1}."
+          f"the observation is {number}; the agent of {self.env} takes {spec.start} to "
+          f"{spec.start + given.size - 1}."
         )
-      given.flat[index] = 1.0
+      given.flat[number - spec.start] = 1.0
     is_batch = given.ndim == len(spec.shape) + 1
     if given.shape[is_batch:] != tuple(spec.shape):
       raise ValueError(

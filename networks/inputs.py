@@ -1,7 +1,7 @@
 """How encoded observations enter a network's first linear layer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import chex
@@ -63,7 +63,8 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
     means all zeros; the product with w is then a gather of rows. D = R, unless the spec
     has the `num_entries` D and the positions `entries` `[R]` of the indices
     (`environments.specs.IndexArray`);
-  - uint8 arrays are flattened and scaled to [0, 1];
+  - uint8 arrays are flattened and scaled to [0, 1], or, if the spec has
+    `num_categories` of their channels, one-hot (`environments.specs.CategoricalImage`);
   - floating-point arrays are flattened.
 
   A spec with an `image_spec` is an image with a row of numbers below it, which is
@@ -83,7 +84,7 @@ def make_inputs(spec: dm_env.specs.Array) -> Inputs:
       f"networks do not support observations of dtype {spec.dtype}; encode them as "
       "floats, as uint8 or as the int32 index of a one-hot vector."
     )
-  num_features = math.prod(visible_spec(spec).shape)
+  num_features = math.prod(one_hot_spec(visible_spec(spec)).shape)
   if num_features < 1:
     raise ValueError(
       f"observations of shape {spec.shape} have no elements; a network needs at least "
@@ -143,14 +144,36 @@ def visible_spec(spec: dm_env.specs.Array) -> dm_env.specs.Array:
   return getattr(spec, "image_spec", spec)
 
 
+def one_hot_spec(spec: dm_env.specs.Array) -> dm_env.specs.Array:
+  """Of the arrays of `one_hot_channels`, `[..., Σ n_c]`; others stay as they are."""
+  if not hasattr(spec, "num_categories"):
+    return spec
+  shape = (*spec.shape[:-1], sum(spec.num_categories))
+  return dm_env.specs.Array(shape, np.float32, spec.name)
+
+
+def one_hot_channels(
+  observation: jax.Array, num_categories: Sequence[int]
+) -> jax.Array:
+  """Category numbers `[..., C]` → one-hot float32 `[..., Σ n_c]`."""
+  one_hot = (
+    jax.nn.one_hot(observation[..., c], number, dtype=jnp.float32)
+    for c, number in enumerate(num_categories)
+  )
+  return jnp.concatenate([*one_hot], axis=-1)
+
+
 def _make_dense(spec: dm_env.specs.Array) -> tuple[Dense, Linear]:
-  scale = 1 / 255 if spec.dtype == np.uint8 else 1.0
+  categories = getattr(spec, "num_categories", None)
+  scale = 1 / 255 if spec.dtype == np.uint8 and categories is None else 1.0
   visible = visible_spec(spec).shape
 
   def dense(observation: jax.Array) -> jax.Array:
     chex.assert_shape(observation, (None, *spec.shape))
     if visible != spec.shape:
       observation = observation[:, : visible[0]]
+    if categories is not None:
+      observation = one_hot_channels(observation, categories)
     flat = jnp.reshape(observation, (observation.shape[0], -1))
     return flat.astype(jnp.float32) * scale
 

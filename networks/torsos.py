@@ -142,9 +142,9 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
 
   Images, that is uint8 of rank 3 (without a row of state below them, see `make_torso`),
   get `r2d2_rgb` if they are 210×160, else `dqn` if its filters fit (a side of at least
-  36), else `small` if its filters fit. Floats of rank 3 are images if the filters of
-  `dqn` fit and they have fewer channels than rows and columns. All other observations
-  get `mlp`.
+  36), else `small` if its filters fit; cells of categories get `small`. Floats of rank
+  3 are images if the filters of `dqn` fit and they have fewer channels than rows and
+  columns. All other observations get `mlp`.
 
   Raises:
     ValueError: for an unknown name.
@@ -163,9 +163,8 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
     return "dqn" if is_image else "mlp"
   if shape[:2] == (210, 160):
     return "r2d2_rgb"
-  fitting = (
-    torso for torso in ("dqn", "small") if min(shape[:2]) >= _least_side(torso)
-  )
+  known = ("dqn", "small")[hasattr(observation_spec, "num_categories") :]
+  fitting = (torso for torso in known if min(shape[:2]) >= _least_side(torso))
   return next(fitting, "mlp")
 
 
@@ -178,7 +177,8 @@ def make_torso(
 ) -> ensemble.MakeModule:
   """A function that builds the torso with this name.
 
-  For observations with a row of state below an image, the torso sees only the image.
+  For observations with a row of state below an image, the torso sees only the image;
+  cells of categories are one-hot (`inputs.make_inputs`).
 
   | name | layers before the linear ones |
   | --- | --- |
@@ -227,6 +227,10 @@ def make_torso(
       "finite and positive (1 changes nothing)."
     )
   name = resolve_torso(name, observation_spec)
+  one_hot = inputs_lib.one_hot_spec(observation_spec)
+  if one_hot is not observation_spec:
+    make = make_torso(name, one_hot, hidden_sizes, width, noise)
+    return lambda: _on_one_hot(make(), observation_spec.num_categories)
   scaled_sizes = tuple(_scale(size, width) for size in hidden_sizes)
   if name == "mlp":
     inputs = inputs_lib.make_inputs(observation_spec)
@@ -243,6 +247,12 @@ def _crop(
   torso: Callable[[jax.Array], jax.Array], height: int
 ) -> Callable[[jax.Array], jax.Array]:
   return lambda observation: torso(observation[:, :height])
+
+
+def _on_one_hot(
+  torso: Callable[[jax.Array], jax.Array], num_categories: Sequence[int]
+) -> Callable[[jax.Array], jax.Array]:
+  return lambda x: torso(inputs_lib.one_hot_channels(x, num_categories))
 
 
 def _scale(units: int, width: float) -> int:

@@ -352,7 +352,7 @@ def test_links_and_paths_exist(path):
 
 
 # Packages of pages that our environments lack.
-NOT_INSTALLED = ("gymnax", "minigrid", "optuna", "stable_baselines3")
+NOT_INSTALLED = ("gymnax", "optuna", "stable_baselines3")
 # It reads runs of a day each.
 READS_RUNS = 'pathlib.Path(run) / "summary.json"'
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from explorax import exploration
 from explorax.agents.bonuses import types
-from explorax.environments import encodings, specs
+from explorax.environments import encodings, minigrid_views, specs
 from explorax.exploration import schedules
 
 _ARRAYS = (
@@ -70,7 +70,7 @@ class BonusWrapper(gymnasium.Wrapper):
     super().__init__(env)
     if update_period < 2:
       raise ValueError(f"update_period is {update_period}; it must be at least 2.")
-    spec, self._encode = _encoding(env.observation_space, layout)
+    spec, self._encode = _encoding(env, layout)
     actions = env.action_space
     self._first_action = None
     num_actions = 1
@@ -202,9 +202,12 @@ _Novelty = _Acting | _Learning
 
 
 def _encoding(
-  space: gymnasium.Space, layout: str | None
+  env: gymnasium.Env, layout: str | None
 ) -> tuple[dm_env.specs.Array, Callable[[Any], np.ndarray]]:
   """The spec of encoded observations, and the function that encodes one."""
+  space = env.observation_space
+  if (view := minigrid_views.of_environment(env)) is not None:
+    return view, lambda x: np.array(encodings.Dense(view)(x))  # Also of a dict.
   if isinstance(space, gymnasium.spaces.Discrete):
     first = int(space.start)
     one_hot = specs.OneHotArray((int(space.n),))

@@ -36,7 +36,8 @@ class PseudoCounts(types.Bonus):
   ) -> types.ActorBonus:
     """The bonus; raises a ValueError for observations of other kinds."""
     spec = networks.visible_spec(observation_spec)
-    if len(spec.shape) == 3 and spec.dtype == np.uint8:
+    has_kinds = hasattr(spec, "num_categories")  # Their averages mean nothing.
+    if len(spec.shape) == 3 and spec.dtype == np.uint8 and not has_kinds:
       height = spec.shape[0]
 
       def init() -> exploration.DensityModel:

@@ -63,13 +63,24 @@ def drop_open_episodes(state: State) -> State:
 class DeviceReplay:
   """The functions of an agent's replay in `num_envs` environments."""
 
-  def __init__(self, agent: types.Agent, num_envs: int, max_count: int = 2**30):
+  def __init__(
+    self,
+    agent: types.Agent,
+    num_envs: int,
+    max_count: int = 2**30,
+    max_steps: int | None = None,
+  ):
     """Prepares the functions; `init` makes the arrays.
+
+    With `max_steps` batches are the same; those by priority only in distribution, as
+    sums over arrays of another size are rounded differently.
 
     Args:
       agent: of the windows.
       num_envs: E.
       max_count: counters stay below this.
+      max_steps: of each environment, for which memory is reserved; None: for a full
+        replay.
 
     Raises:
       ValueError: if the capacity is less than a window for each environment.
@@ -89,6 +100,10 @@ class DeviceReplay:
     # window come the rows of an incomplete one.
     self._num_rows = self._max_windows * (spec.burn_in + spec.length + 1)
     self._num_rows += spec.window_frames + spec.period
+    if max_steps is not None:
+      # Each window starts at another step, and each episode has one more row.
+      self._num_rows = min(self._num_rows, 2 * max_steps)
+      self._max_windows = min(self._max_windows, max_steps)
     self._num_pending = spec.window_rows // spec.period + 2
     self._envs = jnp.arange(num_envs)
 

@@ -63,12 +63,13 @@ class Checkpoint:
     path = self.path / name
     return path if path.is_dir() else None
 
-  def restore(self, group: str, like: Any) -> Any:
+  def restore(self, group: str, like: Any, *, pad: bool = False) -> Any:
     """A group's arrays as numpy arrays, in the structure of `like`.
 
     Args:
       group: its name.
       like: a pytree of arrays, or of anything with a shape and a dtype.
+      pad: whether arrays that are smaller than in `like` are padded with zeros.
 
     Raises:
       OutputError: if the arrays differ in name, shape or dtype.
@@ -76,6 +77,9 @@ class Checkpoint:
     """
     refusal = f"another version of this program wrote {self.path}"
     arrays = self.arrays(group)
+    if pad:
+      shapes = {name: leaf.shape for name, leaf in weights.named(like)}
+      arrays = {n: _padded(x, shapes.get(n, x.shape)) for n, x in arrays.items()}
     try:
       restored = weights.arranged(arrays, like, refusal)
     except ValueError as error:
@@ -151,6 +155,14 @@ def read(path: pathlib.Path) -> Checkpoint:
   except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
     raise DamagedCheckpointError(f"{path} cannot be read ({error})") from error
   return Checkpoint(path, content["record"])
+
+
+def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+  """The array at the beginning of zeros of this shape, if it fits there."""
+  missing = [n - m for n, m in zip(shape, array.shape, strict=False)]
+  if len(shape) != array.ndim or min(missing, default=0) < 0 or not any(missing):
+    return array
+  return np.pad(array, [(0, n) for n in missing])
 
 
 def _sums(path: pathlib.Path) -> dict[str, str]:

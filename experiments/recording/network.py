@@ -31,6 +31,9 @@ def _first_layers(
   if isinstance(given, specs.JoinedArrays):
     sizes = ", ".join(f"{part}: {part.size}" for part in given.parts)
     turned = f" (joined from {sizes})"
+  if isinstance(given, specs.CategoricalImage):
+    first = "a perceptron" if torso == "mlp" else f"convolutions ({torso})"
+    return f"{first} on {_cells(given)}"
   if torso != "mlp":
     height, width, channels = seen.shape
     s = "s" * (channels != 1)
@@ -45,6 +48,13 @@ def _first_layers(
     kind = "uint8" if seen.dtype == np.uint8 else "floats"
     turned = f" ({kind} of shape {seen.shape})"
   return f"a perceptron on {number:,} number{'s' * (number != 1)}{turned}"
+
+
+def _cells(spec: specs.CategoricalImage) -> str:
+  height, width, _ = spec.shape
+  channels = ", ".join(f"{label} of {number}" for label, number in spec.channels)
+  left_out = f", without the {' and the '.join(spec.left_out)}" * bool(spec.left_out)
+  return f"{height}×{width} cells, one-hot ({channels}){left_out}"
 
 
 def _axes(spec: specs.Image) -> str:

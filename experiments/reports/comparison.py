@@ -3,10 +3,11 @@
 By the definitions of Agarwal et al. (2021), "Deep reinforcement learning at the edge of
 the statistical precipice", as in rliable: interquartile means and probabilities of
 improvement, with stratified bootstrap intervals. A run's curve is its evaluations, if
-all runs of its environment have several, else its smoothed returns of training
-episodes. Its score is its last evaluation, if all runs of the environment have one at
-the same time, else the curve's end, where the shortest curve of the environment ends.
-bsuite has scores of its own, and is compared by training episodes here.
+all runs of its environment have several (or one, and some no training episode), else
+its smoothed returns of training episodes. Its score is its last evaluation, if all runs
+of the environment have one at the same time, else the curve's end, where the shortest
+curve of the environment ends. bsuite has scores of its own, and is compared by training
+episodes here.
 """
 
 import dataclasses
@@ -89,7 +90,7 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
   """Compares runs.
 
   Args:
-    runs: each with at least one episode.
+    runs: each with at least one episode (`has_returns`).
     labels: the agent of each.
   """
   agents, envs = list(dict.fromkeys(labels)), sorted({x.problem for x in runs})
@@ -100,6 +101,16 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
   for env in envs:
     pairs = [x for x in zip(labels, runs, strict=True) if x[1].problem == env]
     pairs.sort(key=lambda x: x[1].seed)
+    if _at_the_same_time([x.evaluations() for _, x in pairs]) is None:
+      remarks += [
+        f"{runs_lib.relative(x.path)} is left out: no episode of training has ended, "
+        f"and not all runs on {env} have an evaluation at the same step."
+        for _, x in pairs
+        if not len(x.returns)
+      ]
+      pairs = [x for x in pairs if len(x[1].returns)]
+    if not pairs:
+      continue
     of_env = [run for _, run in pairs]
     # Per run: bsuite has its own scores.
     evaluations = [[] if env.startswith("bsuite:") else x.evaluations() for x in of_env]
@@ -127,6 +138,7 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
   two = sorted({agent for (agent, _), g in groups.items() if len(g.runs) == 2})
   if two:
     remarks.append(f"Intervals of two seeds say little: {', '.join(two)}.")
+  envs = [*steps]
   return Comparison(
     agents,
     envs,
@@ -143,7 +155,9 @@ def _curves(
   runs: Sequence[runs_lib.Run], evaluations: Sequence[Sequence[tuple[int, float]]]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
   """The environment steps `[E]` and values `[E]` of each run's curve."""
-  if min(map(len, evaluations)) > 1 and _at_the_same_time(evaluations) is not None:
+  are_needed = not all(len(run.returns) for run in runs)
+  are_several = min(map(len, evaluations)) > 1
+  if are_needed or (are_several and _at_the_same_time(evaluations) is not None):
     return [(steps, values) for steps, values in (np.array(x).T for x in evaluations)]
   return [(run.env_steps, returns.smooth(run.returns)) for run in runs]
 
@@ -218,7 +232,7 @@ def _improvements(
 
 def _unequal(env: str, runs: Sequence[runs_lib.Run]) -> list[str]:
   """Says so if the runs of an environment are of different lengths."""
-  ends = [int(run.env_steps[-1]) for run in runs]
+  ends = [run.num_steps for run in runs]
   if min(ends) >= _UNEQUAL * max(ends):
     return []
   shortest = runs[int(np.argmin(ends))]

@@ -50,7 +50,7 @@ def compute(found: runs.Runs, baseline: str | None = None) -> Content:
   """
   labels = runs.labels(found.runs)
   pairs = list(zip(found.runs, labels, strict=True))
-  with_returns = [(run, label) for run, label in pairs if len(run.returns)]
+  with_returns = [(run, label) for run, label in pairs if run.has_returns]
   compared, atari = None, None
   if with_returns:
     compared = comparison.compute(*zip(*with_returns, strict=True))

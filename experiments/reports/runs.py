@@ -86,10 +86,16 @@ class Run:
 
   @property
   def num_steps(self) -> int:
-    """Environment steps at the end of the last of these."""
+    """Environment steps at the end of the last of these, or of evaluations."""
     if self.bsuite is not None and not len(self.returns):
       return int(self.bsuite["steps"][-1])
-    return int(self.env_steps[-1])
+    return int(self.env_steps[-1]) if len(self.returns) else self.evaluations()[-1][0]
+
+  @property
+  def has_returns(self) -> bool:
+    """Whether an episode of training has ended or, but for bsuite, an evaluation."""
+    is_bsuite = self.env.startswith("bsuite:")
+    return len(self.returns) > 0 or (not is_bsuite and len(self.evaluations()) > 0)
 
   @property
   def seconds(self) -> float:
@@ -170,8 +176,8 @@ def read_all(words: Sequence[str]) -> Runs:
     except errors.SetUpError as error:
       remarks.append(f"{relative(path)} is left out: {error}")
       continue
-    if not len(run.returns) and run.bsuite is None:
-      remarks.append(f"{relative(path)} is left out: no episode of training has ended.")
+    if not run.has_returns and run.bsuite is None:
+      remarks.append(f"{relative(path)} is left out: no episode has ended.")
       continue
     key = json.dumps([run.agent, run.env, run.seed, run.settings], sort_keys=True)
     if key in kept:

@@ -108,7 +108,12 @@ def run_seeds(
       raise ValueError(f"there are {len(seeds)} seeds, but {len(params)} params.")
     has_axis = len(params) > 1
     program = device_program.make_scanned(
-      agent, pure, config.num_envs or 1, len(seeds), has_axis
+      agent,
+      pure,
+      num_envs := config.num_envs or 1,
+      len(seeds),
+      has_axis,
+      _max_steps(config, num_envs),
     )
     arrays = jax.tree.map(jnp.asarray, params[0] if params else shared)
     if has_axis:
@@ -134,11 +139,14 @@ def check_memory(
   """
   num_envs = config.num_envs or 1
   if isinstance(environment, batched_types.BatchedEnvironment):
-    stepped = device_program.make_stepped(agent, environment.num_envs)
+    num_envs = environment.num_envs
+    most = _max_steps(config, num_envs)
+    stepped = device_program.make_stepped(agent, num_envs, most)
     state = stepped.shapes()
   else:
     pure, params = _pure(environment)
-    program = device_program.make_scanned(agent, pure, num_envs, 1)
+    most = _max_steps(config, num_envs)
+    program = device_program.make_scanned(agent, pure, num_envs, 1, max_steps=most)
     state = jax.eval_shape(program.init, jax.random.PRNGKey(0), params)
   leaves = jax.tree.leaves((state, state.learner))
   needed = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
@@ -150,6 +158,16 @@ def check_memory(
       f"of memory, but {jax.devices()[0].device_kind} has {free / gib:.1f} GiB free; "
       f"use at most {int(free // needed)} seeds, or a smaller replay."
     )
+
+
+def _max_steps(config: config_lib.RunConfig, num_envs: int) -> int | None:
+  """Steps of each environment, or somewhat more; None: unlimited.
+
+  Rounded up to a power of two: runs of similar lengths share compiled programs.
+  """
+  if config.steps is None:
+    return None
+  return 1 << (math.ceil(config.steps / num_envs) - 1).bit_length()
 
 
 def _pure(
@@ -275,7 +293,8 @@ class DeviceRun(training.Run):
       # Both copies may not fit into memory at the same time.
       del replay
       self.state = self.state._replace(replay=())  # type: ignore[arg-type]
-      replay = _on_device(checkpoint.restore("replay", shapes.replay))
+      # A replay for fewer steps was never full, so that its rows come first.
+      replay = _on_device(checkpoint.restore("replay", shapes.replay, pad=True))
     state = checkpoint.restore("state", shapes._replace(replay=()))
     self.state = _on_device(state)._replace(replay=replay)
     self.steps, self.updates = counts["steps"], counts["updates"]
@@ -548,7 +567,8 @@ class SteppedRun(DeviceRun):
     self._updates_per_step = core.updates_per_step(
       agent.replay, num_envs, _MAX_DENOMINATOR, device_program.MAX_UPDATES
     )
-    self._program = device_program.make_stepped(agent, num_envs)
+    most = _max_steps(config, num_envs)
+    self._program = device_program.make_stepped(agent, num_envs, most)
     state = self._program.init(jax.random.PRNGKey(seed), environment.reset())
     super().__init__(agent, [seed], num_envs, state, config, on_episode)
     self._environment = environment

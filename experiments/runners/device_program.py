@@ -95,7 +95,11 @@ class DeviceAgent:
   """An agent in E environments, as functions of the state of one seed."""
 
   def __init__(
-    self, agent: types.Agent, num_envs: int, copies_target_apart: bool = False
+    self,
+    agent: types.Agent,
+    num_envs: int,
+    copies_target_apart: bool = False,
+    max_steps: int | None = None,
   ):
     """Prepares the functions.
 
@@ -104,6 +108,7 @@ class DeviceAgent:
       num_envs: E, each of them with an actor.
       copies_target_apart: whether the caller of `update` copies the target network,
         as `target` says, if that is not None.
+      max_steps: see `DeviceReplay`.
     """
     threefry.unroll_on_cpu()
     self._agent = agent
@@ -113,7 +118,7 @@ class DeviceAgent:
     self._episode_weights = episode_weights.EpisodeWeights(agent, num_envs)
     # Other actors use the learner's own: a copy in each step costs memory traffic.
     self._actors_keep_weights = period > 1 or agent.refresh is not None
-    self.replay = device_replay.DeviceReplay(agent, num_envs)
+    self.replay = device_replay.DeviceReplay(agent, num_envs, max_steps=max_steps)
     learner = agent.learner
     # The target network's copies, if `update` leaves them to its caller.
     self.target: types.TargetNetwork | None = None
@@ -333,6 +338,7 @@ class ScannedProgram:
     num_envs: int,
     num_seeds: int,
     params_per_seed: bool = False,
+    max_steps: int | None = None,
   ):
     """Prepares the program; nothing is compiled yet.
 
@@ -343,8 +349,8 @@ class ScannedProgram:
       num_seeds: S.
       params_per_seed: whether each seed has its own parameters of the environment,
         with a leading axis of S > 1.
+      max_steps: before the last round; see `DeviceReplay`.
     """
-    self.agent = DeviceAgent(agent, num_envs, copies_target_apart=True)
     self._environment = environment
     self.num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
@@ -353,6 +359,8 @@ class ScannedProgram:
       agent.replay, num_envs, _MAX_STEPS_PER_ROUND, MAX_UPDATES
     )
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
+    most = None if max_steps is None else max_steps + self.steps_per_round
+    self.agent = DeviceAgent(agent, num_envs, copies_target_apart=True, max_steps=most)
     self.steps_per_report = self._steps_per_report(agent, num_seeds)
     init = self._init
     if num_seeds > 1:
@@ -520,14 +528,15 @@ class ScannedProgram:
 class SteppedProgram:
   """The device's part, as jitted functions of a `State`."""
 
-  def __init__(self, agent: types.Agent, num_envs: int):
+  def __init__(self, agent: types.Agent, num_envs: int, max_steps: int | None = None):
     """Prepares the functions; nothing is compiled yet.
 
     Args:
       agent: made for the environments' spec.
       num_envs: E.
+      max_steps: see `DeviceReplay`.
     """
-    self.agent = DeviceAgent(agent, num_envs)
+    self.agent = DeviceAgent(agent, num_envs, max_steps=max_steps)
     self._spec = agent.spec.observations
     self._num_frames = agent.replay.num_frames
     self._num_envs = num_envs

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import gymnax_adapter, saving
+from explorax.environments import gymnax_adapter, saving, specs
 
 pytestmark = pytest.mark.newest
 
@@ -188,6 +188,24 @@ class Navix:
     return TimeStep(observe(state), reward, step_type, state=state)
 
 
+def symbolic(state):
+  return jnp.full((5, 5, 3), state.position, jnp.uint8)
+
+
+class NavixCells(Navix):
+  """Shows its cells, as most of navix."""
+
+  observation_fn = staticmethod(symbolic)
+
+  def reset(self, key, cache=None):
+    timestep = super().reset(key)
+    return dataclasses.replace(timestep, observation=symbolic(timestep.state))
+
+  def step(self, timestep, action):
+    timestep = super().step(timestep, action)
+    return dataclasses.replace(timestep, observation=symbolic(timestep.state))
+
+
 class Jumanji:
   action_spec = dm_env.specs.DiscreteArray(2)
 
@@ -236,6 +254,18 @@ def test_ends_and_last_observations_are_those_of_the_protocol(make):
       for t in played[: len(rows)]
     ] == rows
     assert len(rows) == len(played) or played[len(rows)].first()
+
+
+def test_cells_of_navix_are_categories():
+  environment = environments.wrap(NavixCells(), seed=0)
+  spec = environment.observation_spec()
+  assert isinstance(spec, specs.CategoricalImage)
+  assert spec.channels == (("object", 11), ("colour", 6), ("state", 4))
+  environment.reset()
+  spec.validate(environment.step(1).observation)
+  encoding = environments.make_encoding(spec)
+  cells = jnp.ones((5, 5, 3), jnp.uint8)
+  np.testing.assert_array_equal(jax.jit(encoding.on_device)(cells), cells)
 
 
 @pytest.mark.parametrize(

@@ -102,8 +102,8 @@ STACKED = specs.StackedFrames((3, 4, 6), np.uint8, 3, "screen")
   [
     (
       specs.OneHotArray((2, 3), "x"),
-      [{"shape": (4,)}],
-      "OneHotArray(shape=(2, 3), name='x', lower_triangle=False)",
+      [{"shape": (4,)}, {"start": 1}],
+      "OneHotArray(shape=(2, 3), name='x', lower_triangle=False, start=0)",
     ),
     (
       specs.OneHotArray((2, 2), "x", lower_triangle=True),
@@ -112,6 +112,14 @@ STACKED = specs.StackedFrames((3, 4, 6), np.uint8, 3, "screen")
     ),
     (WITH_STATE, [{"entries": ("x",)}, {"shape": (3, 4, 1)}], "entries=('x', 'y', 'k"),
     (STACKED, [{"num_frames": 2}, {"dtype": np.float32}], "num_frames=3"),
+    (
+      specs.CategoricalImage(
+        (7, 7, 2), (("object", 4), ("state", 3)), ("mission",), "x"
+      ),
+      [{"left_out": ()}, {"channels": (("object", 4), ("state", 2))}],
+      "channels=(('object', 4), ('state', 3)), left_out=('mission',)",
+    ),
+    (specs.DiscreteRange(3, -1, name="x"), [{"start": 0}], "start=-1"),
   ],
 )
 def test_specs_survive_pickling_and_replacing(spec, others, text):

@@ -12,6 +12,7 @@ import pytest
 
 import explorax
 from explorax import exploration
+from explorax.environments import testing
 from explorax.experiments import overrides, presets, run
 
 pytestmark = pytest.mark.newest
@@ -158,8 +159,16 @@ def test_an_object_is_trained_in_as_its_name_is(agent):
   made = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
   trained = explorax.train(lake, made, evaluation_env=name, **flags)
   same(trained, explorax.train(lake, name, **flags))
-  alone = explorax.train(lake, made, **flags)
-  assert math.isnan(alone.evaluation_return) and not math.isnan(alone.training_return)
+  # It is made again for the evaluation, by its spec.
+  made = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
+  same(explorax.train(lake, made, **flags), trained)
+  nameless = gymnasium.wrappers.TransformReward(made.unwrapped, lambda reward: reward)
+  nameless.unwrapped.spec = None
+  normalising = gymnasium.wrappers.NormalizeReward(gymnasium.make("FrozenLake-v1"))
+  for alone in (nameless, normalising):
+    result = explorax.train(lake, alone, **flags)
+    assert math.isnan(result.evaluation_return)
+    assert not math.isnan(result.training_return)
 
 
 def test_a_run_that_is_too_short_to_learn_warns(agent):
@@ -200,9 +209,7 @@ def test_evaluates_and_makes_a_data_frame(agent):
       "makes environments in other processes",
     ),
     (
-      lambda agent: explorax.train(
-        agent, gymnasium.make("FrozenLake-v1"), steps=5, eval_every=1
-      ),
+      lambda agent: explorax.train(agent, testing.fake(), steps=5, eval_every=1),
       "needs a second environment",
     ),
   ],

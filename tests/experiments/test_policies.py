@@ -5,6 +5,7 @@ import json
 import pathlib
 import sys
 
+import gymnasium
 import jax
 import numpy as np
 import pytest
@@ -100,6 +101,55 @@ def test_batches_and_single_observations_agree(name):
         alone.q_values(index, seen[1]), alone.q_values(*seen)
       )
       alone.act(*seen)
+
+
+class Numbered(gymnasium.Env):
+  """Shows its step in each of these spaces."""
+
+  action_space = gymnasium.spaces.Discrete(2)
+
+  def __init__(self, space: gymnasium.Space):
+    self.observation_space = space
+
+  def reset(self, *, seed=None, options=None):
+    self._time = 0
+    return self._shown(self.observation_space), {}
+
+  def step(self, action):
+    self._time += 1
+    return self._shown(self.observation_space), 1.0, self._time == 2, False, {}
+
+  def _shown(self, space):
+    if isinstance(space, gymnasium.spaces.Dict):
+      return {name: self._shown(each) for name, each in space.items()}
+    if isinstance(space, gymnasium.spaces.Tuple):
+      return tuple(map(self._shown, space))
+    return space.start + self._time
+
+
+@pytest.mark.parametrize(
+  "space",
+  [
+    FROM_FOUR := gymnasium.spaces.Discrete(3, start=4),
+    gymnasium.spaces.Dict(
+      b=FROM_FOUR, a=gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(3), FROM_FOUR])
+    ),
+    gymnasium.spaces.Dict(only=FROM_FOUR),
+  ],
+  ids=["number", "nested", "only"],
+)
+def test_raw_observations_are_converted_as_in_training(tmp_path, space):
+  raw = Numbered(space)
+  explorax.train("dqn", raw, steps=15, output=tmp_path / "run", eval_episodes=0)
+  policy = explorax.load(tmp_path / "run")
+  environment = environments.wrap(Numbered(space), seed=0)
+  policy.spec.observations.validate(environment.reset().observation)
+  seen = [raw.reset()[0], *(raw.step(0)[0] for _ in range(2))]
+  converted = [environment.reset(), *(environment.step(0) for _ in range(2))]
+  values = [policy.q_values(each) for each in seen]
+  for value, timestep in zip(values, converted, strict=True):
+    np.testing.assert_array_equal(value, policy.q_values(timestep.observation))
+  assert len({value.tobytes() for value in values}) == 3
 
 
 def test_a_state_can_be_kept_and_given():

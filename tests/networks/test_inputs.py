@@ -72,6 +72,24 @@ def test_floats_are_flattened_and_bytes_are_scaled():
   )
 
 
+def test_categories_are_one_hot():
+  rng = np.random.default_rng(3)
+  spec = specs.CategoricalImage((2, 3, 2), (("object", 4), ("state", 3)))
+  cells = np.stack([rng.integers(n, size=(5, 2, 3)) for n in (4, 3)], axis=-1)
+  expected = np.zeros((5, 2, 3, 7))
+  for where in np.ndindex(5, 2, 3):
+    expected[where][cells[where][0]] = 1
+    expected[where][4 + cells[where][1]] = 1
+  inputs = inputs_lib.make_inputs(spec)
+  assert (inputs.num_features, inputs.is_index) == (42, False)
+  cells = cells.astype(np.uint8)
+  np.testing.assert_array_equal(inputs.dense(cells), expected.reshape(5, 42))
+  w = rng.standard_normal((42, 4)).astype(np.float32)
+  np.testing.assert_allclose(
+    jax.jit(inputs.linear)(cells, w), expected.reshape(5, 42) @ w, rtol=1e-5, atol=1e-6
+  )
+
+
 @pytest.mark.parametrize(
   ("spec", "message"),
   [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from explorax import networks
+from explorax.environments import specs
 from explorax.networks import ensemble, torsos
 
 INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 5)
@@ -68,6 +69,22 @@ def test_convolutions_and_linear_layers_are_those_of_a_plain_loop(random_params)
     expected = np.maximum(hidden.reshape(-1) @ w + b, 0)
     assert np.any(expected > 0)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("side", "name"), [(7, "small"), (40, "small"), (4, "mlp")])
+def test_cells_of_categories_are_one_hot_floats(side, name):
+  spec = specs.CategoricalImage((side, side, 2), (("object", 4), ("state", 3)))
+  cells = np.random.default_rng(0).integers(3, size=(2, side, side, 2), dtype=np.uint8)
+  one_hot = np.concatenate([np.eye(4)[cells[..., 0]], np.eye(3)[cells[..., 1]]], -1)
+  assert torsos.resolve_torso("auto", spec) == name
+  net = network("auto", spec, (6,))
+  plain = network(name, image(side, side, 7, dtype=np.float32), (6,))
+  params = net.init(jax.random.key(0))
+  expected = plain.init(jax.random.key(0))
+  jax.tree.map(np.testing.assert_array_equal, params, expected)
+  np.testing.assert_allclose(
+    net.apply(params, cells), plain.apply(params, one_hot.astype(np.float32)), rtol=1e-5
+  )
 
 
 DQN = [(3, 3, 64, 64), (4, 4, 32, 64)]

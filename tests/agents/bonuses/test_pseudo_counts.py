@@ -8,6 +8,7 @@ import pytest
 
 from explorax import exploration
 from explorax.agents.bonuses import pseudo_counts
+from explorax.environments import specs
 
 IMAGE = dm_env.specs.BoundedArray((8, 6, 2), np.uint8, 0, 255)
 INDEX = dm_env.specs.BoundedArray((), np.int32, -1, 4)
@@ -51,7 +52,11 @@ def test_one_hot_observations_are_levels_of_one_pixel():
 
 @pytest.mark.parametrize(
   "spec",
-  [dm_env.specs.Array((4,), np.float32), dm_env.specs.Array((8, 6), np.uint8)],
+  [
+    dm_env.specs.Array((4,), np.float32),
+    dm_env.specs.Array((8, 6), np.uint8),
+    specs.CategoricalImage((8, 6, 1), (("object", 4),)),
+  ],
 )
 def test_refuses_other_observations(spec):
   with pytest.raises(ValueError, match=r"PseudoCounts supports images .* use another"):

@@ -187,6 +187,29 @@ def test_counters_stay_below_their_limit(declare, initial_priority, name):
   jax.tree.map(np.testing.assert_array_equal, first, second)
 
 
+@pytest.mark.parametrize("lengths", [[4, 9, 2, 5], [1] * 20], ids=str)
+@pytest.mark.parametrize("name", SPECS)
+def test_memory_for_the_steps_of_a_run_suffices(declare, name, lengths):
+  """Batches are those of a full replay; by priority, up to the rounding of sums."""
+  for changes in ({}, PRIORITISED):
+    spec = make_spec(**SPECS[name], **changes, capacity=1000)
+    agent = declare(spec, EXTRAS)
+    episodes = [list(make_episodes(x, seed)) for seed, x in enumerate((lengths, [6]))]
+    full, capped = (
+      write_to_device(agent, episodes, max_steps=most) for most in (None, 20)
+    )
+    assert capped[1].rows["mask"].shape == (2, 40) and capped[1].starts.shape == (2, 20)
+    for (keys, expected), (other_keys, sample) in zip(
+      draw(*full, 5), draw(*capped, 5), strict=True
+    ):
+      slots = keys % full[1].starts.shape[1], other_keys % 20
+      np.testing.assert_array_equal(*slots)
+      chances = sample.probabilities, expected.probabilities
+      np.testing.assert_allclose(*chances, rtol=1e-6 if changes else 0)
+      rest = (x._replace(probabilities=()) for x in (sample, expected))
+      jax.tree.map(np.testing.assert_array_equal, *rest)
+
+
 def test_uniform_chances(declare):
   agent = declare(make_spec(capacity=1000, batch_size=500), EXTRAS)
   episodes = [list(make_episodes(each)) for each in ([4, 3], [1])]

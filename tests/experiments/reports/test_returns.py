@@ -115,6 +115,29 @@ def test_evaluations_are_compared_where_all_runs_have_them(write_run, capsys):
   assert "The runs on x:z are compared by returns of training" in out
 
 
+def test_a_run_without_an_ended_episode_is_compared_by_its_evaluation(
+  write_run, capsys
+):
+  for agent, value, returns in (("dqn", 3.0, []), ("tdu", 7.0, None)):
+    of_agent = {"returns": returns, "evaluations": {400: [value, value + 1]}}
+    write_run(f"runs/{agent}", agent, **of_agent)
+    write_run(f"runs/{agent}_y", agent, "x:y", returns=[], evaluations={90: [value]})
+    # Only one of them has an evaluation.
+    of_agent["evaluations"] = None if agent == "tdu" else {400: [value]}
+    write_run(f"runs/{agent}_z", agent, "x:z", **of_agent)
+  assert report.main(["runs"]) == 0
+  out = capsys.readouterr().out
+  cartpole, y, z = out.split("x:y, return")[0], *out.split("x:")[1:3]
+  assert "of evaluations at step 400" in cartpole and "at step 90" in y
+  for text, values in ((cartpole, ("3.500", "7.500")), (y, ("3.000", "7.000"))):
+    found = [re.search(rf"{agent} .*\b(\d\.\d+)", text)[1] for agent in ("dqn", "tdu")]
+    assert tuple(found) == values
+  assert "tdu" in z and "dqn" not in z.split("\n\n")[0]
+  (remark,) = re.findall(r"runs/\S+ is left out: .*", out)
+  assert remark.startswith("runs/dqn_z") and "x:z" in remark
+  assert re.search(r"runs/<wbr>dqn</th>.*?<td>0</td><td>400</td>", _page())
+
+
 def _no_number(path):
   file = path / "metrics.csv"
   rows = [row.split(",") for row in file.read_text().splitlines()]

@@ -84,6 +84,7 @@ def train(
   params=(),
   on_episode=lambda episode: None,
   stop=lambda: False,
+  checkpoints=None,
   **settings,
 ) -> list[core.Result]:
   """Trains in the grid world."""
@@ -93,7 +94,7 @@ def train(
     config_lib.RunConfig(
       runner="device", seed=seeds[0], num_seeds=len(seeds), **settings
     ),
-    core.Hooks(on_episode=on_episode, stop=stop),
+    core.Hooks(on_episode=on_episode, stop=stop, checkpoints=checkpoints),
     params=params,
   )
 
@@ -226,6 +227,31 @@ def test_an_interrupted_evaluation_is_repeated_at_once(tmp_path):
   assert run(lambda: next(asked)).env_steps == 120 and not evaluated
   assert run(lambda: False).env_steps == 220
   assert evaluated == [120, 220]
+
+
+@pytest.mark.parametrize("seeds", [[3], [3, 4]], ids=str)
+def test_memory_is_reserved_for_the_steps_of_a_run(tmp_path, monkeypatch, seeds):
+  """Results are those of a full replay, also of a run that is extended."""
+  agent, sizes = make_agent(dataclasses.replace(DQN, replay_capacity=2000)), []
+  checkpoints = checkpointer.Checkpointer(tmp_path, with_replay=True)
+
+  def save(run, **arguments):
+    sizes.append(run.state.replay.rows["mask"].shape[-1])
+    return save_all(run, **arguments)
+
+  save_all = device.DeviceRun.save
+  monkeypatch.setattr(device.DeviceRun, "save", save)
+  train(agent, seeds=seeds, steps=120, checkpoints=checkpoints)
+  checkpoints = checkpointer.Checkpointer(tmp_path, with_replay=True)
+  extended = train(agent, seeds=seeds, steps=220, checkpoints=checkpoints)
+  monkeypatch.setattr(device, "_max_steps", lambda *_: None)
+  checkpoints = checkpointer.Checkpointer(tmp_path / "full", with_replay=True)
+  full = train(agent, seeds=seeds, steps=220, checkpoints=checkpoints)
+  # Two rows a step, of the run's next power of two and of another round.
+  assert sizes == [2 * (128 + 1), 2 * (256 + 1), 2000 * 2 + 3]
+  for one, other in zip(extended, full, strict=True):
+    assert one.learner_updates == other.learner_updates == 200
+    jax.tree.map(np.testing.assert_array_equal, one.weights, other.weights)
 
 
 def test_each_seed_has_parameters_of_its_own():

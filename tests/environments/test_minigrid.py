@@ -1,0 +1,125 @@
+"""MiniGrid: what is seen, what ends an episode, and what a policy takes."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import explorax
+from explorax import environments, exploration
+from explorax.agents.bonuses import counts, gymnasium_wrapper
+from explorax.environments import minigrid_views, specs
+
+minigrid = pytest.importorskip("minigrid")
+wrappers = pytest.importorskip("minigrid.wrappers")
+
+DOOR = "MiniGrid-DoorKey-8x8-v0"
+FORWARD, RIGHT, DONE = 2, 1, 6
+CELL = ("object", "colour", "state")
+ALL = (*CELL, "direction")
+
+
+def make(gym_id=DOOR, **options):
+  return gymnasium.make(gym_id, disable_env_checker=True, **options)
+
+
+@pytest.mark.parametrize("name", ["gym:" + DOOR, f"gym:minigrid:{DOOR}"])
+def test_the_view_and_the_direction_are_the_raw_ones(name):
+  raw, environment = make(), environments.make(name, seed=3)
+  seen, timestep = raw.reset(seed=3)[0], environment.reset()
+  rng = np.random.default_rng(0)
+  for action in rng.integers(3, size=30):
+    assert timestep.observation.dtype == np.uint8
+    np.testing.assert_array_equal(timestep.observation[..., :3], seen["image"])
+    assert np.all(timestep.observation[..., 3] == seen["direction"])
+    seen, *_ = raw.step(action)
+    timestep = environment.step(action)
+  assert environment.action_spec().num_values == 7
+
+
+@pytest.mark.parametrize(
+  ("wrap", "shape", "channels"),
+  [
+    (wrappers.ImgObsWrapper, (7, 7, 3), CELL),
+    (wrappers.FullyObsWrapper, (8, 8, 4), ALL),
+    (lambda env: wrappers.ViewSizeWrapper(env, 5), (5, 5, 4), ALL),
+    (wrappers.PositionBonus, (7, 7, 4), ALL),
+    (
+      lambda env: wrappers.ImgObsWrapper(wrappers.RGBImgObsWrapper(env)),
+      (64, 64, 3),
+      (),
+    ),
+    (
+      lambda env: wrappers.ImgObsWrapper(wrappers.SymbolicObsWrapper(env)),
+      (8, 8, 3),
+      (),
+    ),
+    (wrappers.FlatObsWrapper, (2835,), ()),
+  ],
+)
+def test_wrappers_may_change_the_view(wrap, shape, channels):
+  environment = environments.wrap(wrap(make()), seed=0)
+  spec = environment.observation_spec()
+  assert spec.shape == shape
+  assert tuple(label for label, _ in getattr(spec, "channels", ())) == channels
+  spec.validate(environment.reset().observation)
+
+
+def test_categories_are_those_of_minigrid():
+  constants = minigrid.core.constants
+  assert minigrid_views.of_environment(make()).channels == (
+    ("object", len(constants.OBJECT_TO_IDX)),
+    ("colour", len(constants.COLOR_TO_IDX)),
+    ("state", max(len(constants.STATE_TO_IDX), len(constants.DIR_TO_VEC))),
+    ("direction", len(constants.DIR_TO_VEC)),
+  )
+  assert minigrid_views.of_environment(gymnasium.make("CartPole-v1")) is None
+
+
+def test_a_time_limit_is_a_truncation_and_the_goal_a_termination():
+  environment = environments.wrap(make("MiniGrid-Empty-5x5-v0", max_steps=6), seed=0)
+  for _ in range(2):
+    environment.reset()
+    steps = [environment.step(DONE) for _ in range(6)]
+    assert [step.last() for step in steps] == [False] * 5 + [True]
+    assert (steps[-1].reward, steps[-1].discount) == (0, 1)
+  environment.reset()
+  *_, last = map(environment.step, (FORWARD, FORWARD, RIGHT, FORWARD, FORWARD))
+  assert last.last() and last.discount == 0
+  assert last.reward == pytest.approx(1 - 0.9 * 5 / 6)
+
+
+def test_states_that_differ_in_what_is_carried_are_counted_apart():
+  raw = make()
+  environment = environments.wrap(raw, seed=0)
+  environment.reset()
+  empty = environment.step(DONE).observation
+  raw.unwrapped.carrying = minigrid.core.world_object.Key("yellow")
+  carrying = environment.step(DONE).observation
+  different = np.argwhere((empty != carrying).any(axis=-1))
+  np.testing.assert_array_equal(different, [[3, 6]])
+  states = [exploration.hash_observation(x, 1 << 16) for x in (empty, carrying, empty)]
+  assert states[0] == states[2] != states[1]
+  bonus = gymnasium_wrapper.BonusWrapper(raw, counts.Counts(), beta=1.0)
+  bonus.reset(seed=0)
+  assert [bonus.step(DONE)[1] for _ in range(2)] == pytest.approx(
+    [1.01**-0.5, 2.01**-0.5]
+  )
+
+
+def test_a_policy_takes_raw_observations(tmp_path):
+  name = "gym:MiniGrid-Empty-5x5-v0"
+  agent = explorax.make_agent("dqn", name, hidden_sizes=(8,), min_replay_size=20)
+  assert agent.network == (
+    "Network: convolutions (small) on 7×7 cells, one-hot (object of 11, colour of 6, "
+    "state of 4, direction of 4), without the mission; 7 actions"
+  )
+  explorax.train(agent, name, steps=60, output=tmp_path / "run", eval_episodes=0)
+  policy = explorax.load(tmp_path / "run")
+  environment, raw = environments.make(name, seed=0), make("MiniGrid-Empty-5x5-v0")
+  assert policy.spec == environments.spec(environment)
+  converted, seen = environment.reset().observation, raw.reset(seed=0)[0]
+  assert isinstance(policy.spec.observations, specs.CategoricalImage)
+  values = policy.q_values(seen)
+  np.testing.assert_array_equal(values, policy.q_values(converted))
+  turned = {**seen, "direction": 1 + seen["direction"]}
+  assert np.any(policy.q_values(turned) != values)
