@@ -23,7 +23,7 @@ class Counts(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.ActorBonus:
+  ) -> types.IntrinsicReward:
     inputs = networks.make_inputs(observation_spec)
     # One more state for the zeros at an episode's end, whose index is −1.
     num_states = inputs.num_rows + 1 if inputs.is_index else self.num_buckets
@@ -45,9 +45,9 @@ class Counts(types.Bonus):
       bonus = exploration.count_bonus(counts, state, action)
       return jnp.where(last, 0.0, bonus), counts
 
-    return types.ActorBonus(
-      "transition",
+    acting = types.Acting(
       init=lambda: exploration.init_counts(num_states, num_actions),
       begin_episode=lambda counts: counts,
       observe=observe,
     )
+    return types.IntrinsicReward("transition", acting)

@@ -81,7 +81,7 @@ class RND(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.LearnerBonus:
+  ) -> types.IntrinsicReward:
     nets = networks.make_rnd_networks(
       observation_spec, self.hidden_sizes, self.output_size, self.torso
     )
@@ -131,4 +131,4 @@ class RND(types.Bonus):
       r_int = _RND_NORMALISATIONS[self.normalisation](moments, errors)
       return r_int, RNDState(step.params, state.target, step.opt_state, moments)
 
-    return types.LearnerBonus(self.end, init, compute)
+    return types.IntrinsicReward(self.end, learning=types.Learning(init, compute))

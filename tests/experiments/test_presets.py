@@ -239,7 +239,7 @@ def test_paper_1s_rnd_has_the_network_of_dqn():
   """Appendix C, on 210×160 RGB, where the agent's own convolutions are others."""
   frames = dm_env.specs.Array((210, 160, 3), np.uint8)
   bonus = config("r2d2_sarsa_lambda_rnd", ATARI).bonus.build(frames, 18)
-  target = jax.eval_shape(bonus.init, jax.random.PRNGKey(0)).target
+  target = jax.eval_shape(bonus.learning.init, jax.random.PRNGKey(0)).target
   # Convolutions 8×8 by 4, 4×4 by 2 and 3×3 by 1 leave 22×16 positions.
   weights = 8 * 8 * 3 * 32 + 4 * 4 * 32 * 64 + 3 * 3 * 64 * 64 + 22 * 16 * 64 * 128
   biases = 32 + 64 + 64 + 128

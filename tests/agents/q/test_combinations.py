@@ -45,7 +45,8 @@ def unroll(agent, state, sample, key=None):
   )
   policy = sample.rows.get("policy", np.zeros_like(sample.rows["action"]))[:, 0]
   gamma = jnp.full(config.num_policies, config.discount)
-  windows = windows_lib.make_windows(sample, config, gamma, policy)
+  bonus = config.bonus and config.bonus.build(agent.encoding.spec, A)
+  windows = windows_lib.make_windows(sample, config, gamma, policy, bonus)
   return [
     jax.device_get(
       values.unroll(
@@ -231,6 +232,7 @@ def test_never_give_up_on_transitions(sequence_config, make_agent, sequence_samp
   np.testing.assert_allclose(output.metrics["loss"], total, rtol=1e-4)
   assert output.metrics["inverse_loss"] > 0
   moved = jax.tree.map(
-    lambda a, b: np.any(a != b), state.bonus_state.embedding, new.bonus_state.embedding
+    lambda a, b: np.any(a != b),
+    *(s.bonus_state.training.embedding for s in (state, new)),
   )
   assert all(jax.tree.leaves(moved))
