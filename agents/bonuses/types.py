@@ -52,6 +52,11 @@ class Inputs(NamedTuple):
   q: jax.Array
   observation: jax.Array
 
+  @property
+  def transitions(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """(observation_tm1, a_tm1, observation_t, mask)."""
+    return self.observation_tm1, self.a_tm1, self.observation_t, self.mask
+
   def at(self, end: str) -> "Inputs":
     """The inputs with `q` and `observation` of this end."""
     if end == "destination":
