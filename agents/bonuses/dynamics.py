@@ -152,8 +152,8 @@ class Dynamics(ranges.Checked):
       flat = lambda x: jnp.reshape(x, (-1, *x.shape[2:]))  # noqa: E731
       mask = jnp.arange(action.shape[1] - 1)[None] < num_transitions[:, None]
       mask = flat(mask.astype(jnp.float32))
-      rows = observation[:, :-1], action[:, :-1], observation[:, 1:]
-      found, state = update(state, *map(flat, rows), mask)
+      tm1, a_tm1, t = observation[:, :-1], action[:, :-1], observation[:, 1:]
+      found, state = update(state, flat(tm1), flat(a_tm1), flat(t), mask)
       return state, {"inverse_loss": updates.masked_mean(found.inverse, mask)}
 
     def embed(params: Any, observation: jax.Array) -> jax.Array:

@@ -41,32 +41,25 @@ class E3B(types.Bonus):
   ) -> types.IntrinsicReward:
     """The bonus; raises a ValueError if `lifelong` has an acting half."""
     models = self.model.build(observation_spec, num_actions)
-    lifelong = None
-    if self.lifelong is not None:
-      lifelong = self.lifelong.build(observation_spec, num_actions)
-      if lifelong.acting is not None or self.lifelong.min_members:
-        raise ValueError(
-          f"E3B.lifelong is {self.lifelong}, but it has to be a bonus that the learner "
-          "computes from observations alone; use rnd.RND or icm.ICM, for instance."
-        )
+    lifelong, end = self._build_lifelong(observation_spec, num_actions)
 
     def observe(
       weights: Any,
-      inverse: jax.Array,
+      root: jax.Array,
       observation: jax.Array,
       action: jax.Array,
       last: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
       del action, last  # The bonus is of the observation, also of the last one.
       features = models.embed(weights, observation[None])[0]
-      return exploration.elliptical_bonus(inverse, features)
+      return exploration.elliptical_bonus(root, features)
 
     def new_ellipsoid() -> jax.Array:
       return exploration.init_ellipsoid(self.model.embedding_size, self.ridge)
 
     def init(key: jax.Array) -> tuple[exploration.Moments, Any]:
-      state = () if lifelong is None else lifelong.learning.init(key)
-      return exploration.init_moments(), state
+      inner = () if lifelong is None else lifelong.init(key)
+      return exploration.init_moments(), inner
 
     def compute(
       state: tuple[exploration.Moments, Any], inputs: types.Inputs
@@ -74,16 +67,30 @@ class E3B(types.Bonus):
       moments, inner = state
       r_int = inputs.stored
       if lifelong is not None:
-        value, inner = lifelong.learning.compute(inner, inputs.at(lifelong.end))
+        value, inner = lifelong.compute(inner, inputs.at(end))
         r_int = r_int * value
       moments = exploration.update_moments(moments, r_int, inputs.mask)
       return exploration.over_deviation(moments, r_int), (moments, inner)
 
     acting = types.Acting(
       new_ellipsoid,
-      begin_episode=lambda inverse: new_ellipsoid(),
+      begin_episode=lambda root: new_ellipsoid(),
       observe=observe,
       training=models.training,
       refresh=lambda held, fresh: held,
     )
     return types.IntrinsicReward("destination", acting, types.Learning(init, compute))
+
+  def _build_lifelong(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> tuple[types.Learning | None, str]:
+    """The learning half of `lifelong`, and its end."""
+    if self.lifelong is None:
+      return None, "transition"
+    built = self.lifelong.build(observation_spec, num_actions)
+    if built.acting is not None or self.lifelong.min_members:
+      raise ValueError(
+        f"E3B.lifelong is {self.lifelong}, but it has to be a bonus that the learner "
+        "computes from observations alone; use rnd.RND or icm.ICM, for instance."
+      )
+    return built.learning, built.end
