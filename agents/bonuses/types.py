@@ -151,15 +151,13 @@ class IntrinsicReward(NamedTuple):
 
   def init(self, key: jax.Array) -> "LearnerState":
     """The learner's state of both halves."""
-    training = None if self.acting is None else self.acting.training
-    if self.learning is None or training is None:
-      keys = key, key
-    else:
-      keys = key, jax.random.fold_in(key, 1)
-    return LearnerState(
-      () if self.learning is None else self.learning.init(keys[0]),
-      () if training is None else training.init(keys[1]),
-    )
+    learning, training = (), ()
+    if self.learning is not None:
+      learning = self.learning.init(key)
+      key = jax.random.fold_in(key, 1)
+    if self.acting is not None and self.acting.training is not None:
+      training = self.acting.training.init(key)
+    return LearnerState(learning, training)
 
 
 class LearnerState(NamedTuple):

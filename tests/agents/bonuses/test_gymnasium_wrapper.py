@@ -8,6 +8,7 @@ import pytest
 
 from explorax.agents.bonuses import (
   counts,
+  dynamics,
   e3b,
   gymnasium_wrapper,
   ngu,
@@ -105,7 +106,10 @@ def test_a_bonus_of_two_halves():
   _, intrinsic = play(env, [1, 1, 0, 1, 1, 0] * 2)  # Places 1, 2, 1, 2, 3, 2.
   np.testing.assert_array_equal(intrinsic > 0, [1, 1, 0, 0, 1, 0] * 2)
   # With networks for acting, too: the ellipsoid's are trained every eight steps.
-  bonus = e3b.E3B(lifelong=rnd.RND(normalisation="none", end="destination"))
+  bonus = e3b.E3B(
+    dynamics.Dynamics(embedding_size=4, hidden_size=5),
+    lifelong=rnd.RND(normalisation="none", end="destination"),
+  )
   env = gymnasium_wrapper.BonusWrapper(Line(dense=True), bonus, beta=1.0)
   _, intrinsic = play(env, [1] * 20)
   assert np.isfinite(intrinsic).all() and np.count_nonzero(intrinsic) == 19
