@@ -234,17 +234,18 @@ class Bonus(ranges.Checked, abc.ABC):
     """The bonus for encoded observations of this spec."""
 
 
-def stateless(end: str, compute: Callable[[Inputs], jax.Array]) -> IntrinsicReward:
+def stateless(
+  end: str,
+  compute: Callable[[Inputs], jax.Array],
+  needs_values_only: bool = False,
+) -> IntrinsicReward:
   """A learning half without a state, from (Inputs) → r_int `[N]`."""
-  return IntrinsicReward(
-    end,
-    learning=Learning(lambda key: (), lambda state, inputs: (compute(inputs), state)),
+  learning = Learning(
+    lambda key: (), lambda state, inputs: (compute(inputs), state), needs_values_only
   )
+  return IntrinsicReward(end, learning=learning)
 
 
 def of_values(end: str, compute: Callable[[Inputs], jax.Array]) -> IntrinsicReward:
   """The same, if it reads no observation."""
-  learning = Learning(
-    lambda key: (), lambda state, inputs: (compute(inputs), state), True
-  )
-  return IntrinsicReward(end, learning=learning)
+  return stateless(end, compute, needs_values_only=True)
