@@ -23,7 +23,7 @@ def elliptical_bonus(
 ) -> tuple[jax.Array, jax.Array]:
   """The bonus φᵀ C⁻¹ φ, where C = λI + Σ φ φᵀ of earlier states, and then S with φ.
 
-      b = ‖v‖²,    v = Sᵀ φ,    S ← S − (S v) vᵀ / (1 + b + √(1 + b))
+      b = ‖v‖²,    v = Sᵀ φ,    S ← S − (S v) vᵀ / (1 + b + sqrt(1 + b))
 
   This is C⁻¹ ← C⁻¹ − u uᵀ / (1 + b), u = C⁻¹ φ, on a square root of C⁻¹ (Potter's
   update), so that rounding cannot make b negative. In float32, after 2,000 states of

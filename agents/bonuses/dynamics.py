@@ -65,7 +65,7 @@ class Models(NamedTuple):
 class Dynamics(ranges.Checked):
   """Settings of φ, of a model of the action, and of one of the next embedding.
 
-      loss = w_h −log h(a | φ(x), φ(x')) + w_g e(g(φ(x), a), φ(x'))
+      loss = −w_h log h(a | φ(x), φ(x')) + w_g e(g(φ(x), a), φ(x'))
 
   The mean over transitions is minimised by Adam; φ gets the gradient of both terms,
   through φ(x) and φ(x'). φ is a torso and one linear layer; h and g have one hidden
