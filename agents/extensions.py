@@ -88,10 +88,12 @@ def check_bonus(
   """The same for what a bonus's `build` returned."""
   if _is_ours(bonus):
     return
-  if isinstance(built, bonus_types.ActorBonus):
+  if not isinstance(built, bonus_types.IntrinsicReward) or not (
+    built.acting or built.learning
+  ):
+    raise _wrong(bonus, "build", built, "an IntrinsicReward with one half or both")
+  if built.learning is None:
     return
-  if not isinstance(built, bonus_types.LearnerBonus):
-    raise _wrong(bonus, "build", built, "a LearnerBonus or an ActorBonus")
   numbers, seen = _array(_NUM), _array(_NUM, *spec.shape, dtype=spec.dtype)
   q = _array(num_members, _NUM, num_actions)
   inputs = bonus_types.Inputs(
@@ -101,14 +103,15 @@ def check_bonus(
     q_t=q,
     observation_tm1=seen,
     observation_t=seen,
+    stored=numbers,
     mask=numbers,
     num_later=numbers,
     q=q,
     observation=seen,
   )
-  state = _call(bonus, "init", "a pytree of arrays", built.init, _key())
+  state = _call(bonus, "init", "a pytree of arrays", built.learning.init, _key())
   needed = "(r_int float32 [N] of N transitions, state)"
-  result = _call(bonus, "compute", needed, built.compute, state, inputs)
+  result = _call(bonus, "compute", needed, built.learning.compute, state, inputs)
   is_pair = isinstance(result, tuple) and len(result) == 2
   if not is_pair or _shapes(result[0]) != (_NUM,):
     raise _wrong(bonus, "compute", result, needed)

@@ -5,10 +5,14 @@ Pure functions of arrays, with small pytrees for the state between steps, and th
 """
 
 from explorax.exploration.counts import (
+  EpisodicCounts,
+  clear_episodic_counts,
   count_bonus,
+  count_episodic_visit,
   count_visit,
   hash_observation,
   init_counts,
+  init_episodic_counts,
 )
 from explorax.exploration.density import (
   MAX_DEPTH,
@@ -25,6 +29,7 @@ from explorax.exploration.durations import (
   UniformDuration,
   ZetaDuration,
 )
+from explorax.exploration.ellipsoid import elliptical_bonus, init_ellipsoid
 from explorax.exploration.following import (
   Explorers,
   Thompson,
@@ -42,6 +47,7 @@ from explorax.exploration.moments import (
   Moments,
   init_moments,
   normalise,
+  over_deviation,
   update_ema_moments,
   update_moments,
 )
@@ -50,6 +56,7 @@ from explorax.exploration.novelty import (
   clear_episodic_memory,
   episodic_novelty,
   init_episodic_memory,
+  nearest_distance,
 )
 from explorax.exploration.persistence import EzGreedy, EzState, ez_greedy, init_ez_state
 from explorax.exploration.regression import (
@@ -79,6 +86,7 @@ __all__ = [
   "Boltzmann",
   "DensityModel",
   "Duration",
+  "EpisodicCounts",
   "EpisodicMemory",
   "EpsilonGreedy",
   "Explorers",
@@ -106,15 +114,20 @@ __all__ = [
   "Wrapper",
   "ZetaDuration",
   "boltzmann",
+  "clear_episodic_counts",
   "clear_episodic_memory",
   "count_bonus",
+  "count_episodic_visit",
   "count_visit",
+  "elliptical_bonus",
   "episodic_novelty",
   "epsilon_greedy",
   "ez_greedy",
   "hash_observation",
   "init_counts",
   "init_density",
+  "init_ellipsoid",
+  "init_episodic_counts",
   "init_episodic_memory",
   "init_ez_state",
   "init_moments",
@@ -124,8 +137,10 @@ __all__ = [
   "majority_vote",
   "mixture_betas",
   "mixture_discounts",
+  "nearest_distance",
   "normalise",
   "observe_picture",
+  "over_deviation",
   "pseudo_count_bonus",
   "sample_weights",
   "shrink",

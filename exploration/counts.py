@@ -1,5 +1,7 @@
 """Visit counts in a table: exact for indexed states, hashed for all others."""
 
+from typing import NamedTuple
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -65,6 +67,55 @@ def count_bonus(
   checks.check_in_range("count_bonus", "pseudo_count", pseudo_count, 0)
   visits = indexing.index(indexing.index(counts, state), action)
   return jax.lax.rsqrt(visits.astype(jnp.float32) + pseudo_count)
+
+
+class EpisodicCounts(NamedTuple):
+  """Visits in this episode. A count of an earlier episode is stale, and means 0.
+
+  Attributes:
+    counts: int32 `[S]`.
+    episodes: int32 `[S]`, the episode in which each count was last written.
+    episode: int32 `[]`, the number of this one.
+  """
+
+  counts: jax.Array
+  episodes: jax.Array
+  episode: jax.Array
+
+
+def init_episodic_counts(num_states: int) -> EpisodicCounts:
+  """No visits yet.
+
+  Raises:
+    ValueError: if `num_states` is below 1.
+  """
+  counts = init_counts(num_states, 1)[:, 0]
+  return EpisodicCounts(counts, jnp.zeros_like(counts), jnp.zeros((), jnp.int32))
+
+
+def clear_episodic_counts(counts: EpisodicCounts) -> EpisodicCounts:
+  """The counts at an episode's start; the tables are not touched."""
+  return counts._replace(episode=counts.episode + 1)
+
+
+def count_episodic_visit(
+  counts: EpisodicCounts, state: jax.Array
+) -> tuple[jax.Array, EpisodicCounts]:
+  """Counts a visit in this episode.
+
+  Args:
+    counts: from `init_episodic_counts`.
+    state: int `[]`, in [0, S).
+
+  Returns:
+    N(s), this visit included, int32 `[]`, and the counts.
+  """
+  is_current = counts.episodes[state] == counts.episode
+  visits = jnp.where(is_current, counts.counts[state], 0) + 1
+  return visits, counts._replace(
+    counts=counts.counts.at[state].set(visits),
+    episodes=counts.episodes.at[state].set(counts.episode),
+  )
 
 
 def _mix(words: jax.Array) -> jax.Array:

@@ -120,6 +120,22 @@ def update_ema_moments(
   return _merge(moments, values, kept, 1.0, mask)
 
 
+def over_deviation(moments: Moments, values: jax.Array, power: int = 1) -> jax.Array:
+  """`values / std^power`; 0 where all values so far are equal, as a single one is.
+
+  Args:
+    moments: of the values, these ones included.
+    values: float, of any shape.
+    power: 1, or 2 for the variance.
+
+  Returns:
+    float, of the shape of `values`.
+  """
+  deviation = jnp.sqrt(moments.variance)
+  differ = deviation > 1e-4 * jnp.abs(moments.mean)
+  return jnp.where(differ, values / jnp.where(differ, deviation, 1.0) ** power, 0.0)
+
+
 @checks.arguments(values="float [...]")
 def normalise(
   moments: Moments,

@@ -127,6 +127,35 @@ def _append(
   return state._replace(embeddings=embeddings, added=state.added + is_good)
 
 
+def nearest_distance(
+  state: EpisodicMemory, embedding: jax.Array, num_neighbors: int
+) -> tuple[jax.Array, EpisodicMemory]:
+  """The distance ‖y − y_k‖₂ to the k-th nearest in memory, to which y is then added.
+
+  While fewer than k are there, it is the distance to the farthest; to an empty memory
+  it is 0. An embedding that is not finite is not added.
+
+  Args:
+    state: from `init_episodic_memory`.
+    embedding: y, float `[dim]`.
+    num_neighbors: k, static.
+
+  Returns:
+    The distance, float32 `[]`, without a gradient, and the state.
+  """
+  checks.check_in_range("nearest_distance", "num_neighbors", num_neighbors, 1)
+  checks.check(
+    "nearest_distance",
+    embeddings=(state.embeddings, "float [N, D]"),
+    embedding=(embedding, "float [D]"),
+  )
+  embedding = jax.lax.stop_gradient(embedding).astype(jnp.float32)
+  distances, num_valid = _nearest(state, embedding, num_neighbors)
+  farthest = jnp.sqrt(distances[jnp.maximum(num_valid - 1, 0)])
+  state = _append(state, embedding, distances, jnp.all(jnp.isfinite(embedding)))
+  return jnp.where(num_valid > 0, farthest, 0.0), state
+
+
 def episodic_novelty(
   state: EpisodicMemory,
   embedding: jax.Array,

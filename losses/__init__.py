@@ -16,7 +16,13 @@ from explorax.losses.multi_step import (
   n_step_q,
   peng_q_lambda,
 )
-from explorax.losses.novelty import inverse_dynamics, rnd_error
+from explorax.losses.novelty import (
+  disagreement,
+  forward_dynamics,
+  inverse_dynamics,
+  novel_d,
+  rnd_error,
+)
 from explorax.losses.off_policy import (
   harutyunyan_q_lambda,
   importance_sampling,
@@ -46,8 +52,10 @@ __all__ = [
   "bootstrapped_td",
   "categorical_double_q",
   "categorical_double_q_kl",
+  "disagreement",
   "double_q",
   "expected_sarsa_lambda",
+  "forward_dynamics",
   "harutyunyan_q_lambda",
   "identity_pair",
   "importance_sampling",
@@ -56,6 +64,7 @@ __all__ = [
   "n_step_q",
   "non_markov_retrace",
   "non_markov_returns",
+  "novel_d",
   "off_policy_q",
   "off_policy_returns",
   "peng_q_lambda",

@@ -42,3 +42,56 @@ def inverse_dynamics(logits: Array, action: Array) -> Array:
   """
   log_probs = jax.nn.log_softmax(jnp.asarray(logits), axis=-1)
   return -indexing.select(log_probs, action)
+
+
+@checks.arguments(prediction="float [..., D]", embedding_t="float [..., D]")
+def forward_dynamics(prediction: Array, embedding_t: Array) -> Array:
+  """Error of a predicted embedding: ½ ‖f(φ(x_{t−1}), a) − φ(x_t)‖².
+
+  The gradient passes to both arguments, as in the authors' code: the loss also trains
+  φ to be predictable.
+
+  Source: Pathak et al. 2017 (ICM).
+
+  Args:
+    prediction: f(φ(x_{t−1}), a_{t−1}). Float `[..., D]`.
+    embedding_t: φ(x_t). Float `[..., D]`.
+
+  Returns:
+    The error. `[...]`.
+  """
+  difference = jnp.asarray(prediction) - jnp.asarray(embedding_t)
+  return 0.5 * jnp.sum(jnp.square(difference), axis=-1)
+
+
+@checks.arguments(predictions="float [K, D]")
+def disagreement(predictions: Array) -> Array:
+  """Mean over D of the variance over K of predictions of one embedding.
+
+  Source: Pathak et al. 2019 (Self-supervised exploration via disagreement).
+
+  Args:
+    predictions: of K models. Float `[K, D]`.
+
+  Returns:
+    The variance, divided by K. `[]`.
+  """
+  return jnp.mean(jnp.var(predictions, axis=0))
+
+
+@checks.arguments(novelty_tm1="number [...]", novelty_t="number [...]")
+def novel_d(novelty_tm1: Array, novelty_t: Array, alpha: float) -> Array:
+  """How much novelty rises: max(n(x_t) − α n(x_{t−1}), 0).
+
+  With n = 1 / N and α = 1 it is BeBold's bonus.
+
+  Source: Zhang et al. 2021 (NovelD), 2020 (BeBold).
+
+  Args:
+    novelty_tm1, novelty_t: n of both observations, at least 0. `[...]`.
+    alpha: α, at least 0.
+
+  Returns:
+    The rise. `[...]`.
+  """
+  return jnp.maximum(jnp.asarray(novelty_t) - alpha * jnp.asarray(novelty_tm1), 0.0)

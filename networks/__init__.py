@@ -3,7 +3,9 @@
 from explorax.networks.embedding import (
   EmbeddingNetworks,
   EmbeddingParams,
+  ForwardModel,
   make_embedding_networks,
+  make_forward_model,
 )
 from explorax.networks.ensemble import Members, from_haiku, lift
 from explorax.networks.epinet import Epinet, make_epinet
@@ -22,7 +24,7 @@ from explorax.networks.recurrent import (
   make_trunk,
   side_by_side,
 )
-from explorax.networks.rnd import make_rnd_networks
+from explorax.networks.rnd import make_random_features, make_rnd_networks
 from explorax.networks.torsos import TORSOS, make_torso, resolve_torso
 from explorax.networks.types import (
   Ensemble,
@@ -40,6 +42,7 @@ __all__ = [
   "Ensemble",
   "EnsembleParams",
   "Epinet",
+  "ForwardModel",
   "Inputs",
   "Members",
   "Network",
@@ -55,9 +58,11 @@ __all__ = [
   "lift",
   "make_embedding_networks",
   "make_epinet",
+  "make_forward_model",
   "make_inputs",
   "make_perceptrons",
   "make_q_networks",
+  "make_random_features",
   "make_rnd_networks",
   "make_torso",
   "make_trunk",

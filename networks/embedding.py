@@ -1,4 +1,4 @@
-"""The embedding of Never Give Up, and the inverse dynamics that train it."""
+"""An embedding of observations, and models of its dynamics, inverse and forward."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -100,3 +100,41 @@ def make_embedding_networks(
     return inverse.apply(params.inverse, both)
 
   return EmbeddingNetworks(init, embed, action_logits)
+
+
+class ForwardModel(NamedTuple):
+  """A model of the next embedding, g(φ(x_{t−1}), a).
+
+  Attributes:
+    init: (key) → params.
+    apply: (params, embedding_tm1 `[N, D]`, action int32 `[N]`) → `[N, D]`.
+  """
+
+  init: Callable[[jax.Array], types.Params]
+  apply: Callable[[types.Params, jax.Array, jax.Array], jax.Array]
+
+
+def make_forward_model(
+  num_actions: int, embedding_size: int, hidden_size: int
+) -> ForwardModel:
+  """One hidden layer on the embedding and the one-hot action.
+
+  Source: Pathak et al. (2017), whose hidden layer has 256 units.
+
+  Args:
+    num_actions: A.
+    embedding_size: D.
+    hidden_size: units of the hidden layer.
+  """
+  network = ensemble.from_haiku(
+    lambda: hk.nets.MLP((hidden_size, embedding_size)),
+    dm_env.specs.Array((embedding_size + num_actions,), np.float32),
+  )
+
+  def apply(
+    params: types.Params, embedding_tm1: jax.Array, action: jax.Array
+  ) -> jax.Array:
+    one_hot = jax.nn.one_hot(action, num_actions, dtype=embedding_tm1.dtype)
+    return network.apply(params, jnp.concatenate([embedding_tm1, one_hot], axis=-1))
+
+  return ForwardModel(network.init, apply)

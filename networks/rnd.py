@@ -44,3 +44,17 @@ def make_rnd_networks(
     observation_spec,
   )
   return types.RNDNetworks(network, frozen.freeze(network, observation_spec))
+
+
+def make_random_features(
+  observation_spec: dm_env.specs.Array,
+  hidden_sizes: Sequence[int],
+  output_size: int,
+  torso: str = "auto",
+) -> types.Network:
+  """Features that are never trained: the target of `make_rnd_networks`.
+
+  Args:
+    observation_spec, hidden_sizes, output_size, torso: as there.
+  """
+  return make_rnd_networks(observation_spec, hidden_sizes, output_size, torso).target

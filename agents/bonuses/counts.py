@@ -1,6 +1,7 @@
 """The bonus of visit counts."""
 
 import dataclasses
+from collections.abc import Callable
 
 import dm_env
 import jax
@@ -8,6 +9,20 @@ import jax.numpy as jnp
 
 from explorax import exploration, networks, ranges
 from explorax.agents.bonuses import types
+
+
+def make_states(
+  observation_spec: dm_env.specs.Array, num_buckets: int
+) -> tuple[int, Callable[[jax.Array], jax.Array]]:
+  """The number of states, and (encoded observation) → its state, int32 `[]`.
+
+  One-hot observations are states; others are hashed into `num_buckets` of them.
+  """
+  inputs = networks.make_inputs(observation_spec)
+  if inputs.is_index:
+    # One more state for the zeros at an episode's end, whose index is −1.
+    return inputs.num_rows + 1, lambda observation: observation + 1
+  return num_buckets, lambda x: exploration.hash_observation(x, num_buckets)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,10 +38,8 @@ class Counts(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.ActorBonus:
-    inputs = networks.make_inputs(observation_spec)
-    # One more state for the zeros at an episode's end, whose index is −1.
-    num_states = inputs.num_rows + 1 if inputs.is_index else self.num_buckets
+  ) -> types.IntrinsicReward:
+    num_states, state_of = make_states(observation_spec, self.num_buckets)
 
     def observe(
       weights: tuple[()],
@@ -36,18 +49,14 @@ class Counts(types.Bonus):
       last: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
       del weights  # Nothing is trained.
-      state = (
-        observation + 1
-        if inputs.is_index
-        else exploration.hash_observation(observation, num_states)
-      )
+      state = state_of(observation)
       counts = exploration.count_visit(counts, state, action, jnp.where(last, 0, 1))
       bonus = exploration.count_bonus(counts, state, action)
       return jnp.where(last, 0.0, bonus), counts
 
-    return types.ActorBonus(
-      "transition",
+    acting = types.Acting(
       init=lambda: exploration.init_counts(num_states, num_actions),
       begin_episode=lambda counts: counts,
       observe=observe,
     )
+    return types.IntrinsicReward("transition", acting)

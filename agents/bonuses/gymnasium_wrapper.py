@@ -32,9 +32,9 @@ class BonusWrapper(gymnasium.Wrapper):
   `intrinsic_reward`, r_int without β. A bonus of the destination (novelty) rewards the
   step that arrives there; one of the source or the transition, the step from there.
 
-  The bonus is learnt here: counts and memories grow with each step. RND's predictor is
-  trained on each step's observation alone; what Never Give Up trains, on the rows since
-  the last update, every `update_period` steps.
+  The bonus is learnt here: counts and memories grow with each step. A learning half, as
+  RND's predictor, is trained on each step alone; networks for acting, as those of Never
+  Give Up, on the rows since the last update, every `update_period` steps.
 
   Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
   are refused. Where actions are not discrete, a bonus sees all of them as one: counts
@@ -59,7 +59,7 @@ class BonusWrapper(gymnasium.Wrapper):
         `ngu.NeverGiveUp(states="random", rnd=False)`, which is episodic novelty alone.
       beta: β, a number or a schedule, whose time is in steps of this environment.
       seed: of the bonus's networks.
-      update_period: steps between two updates of `NeverGiveUp`, at least 2.
+      update_period: steps between two updates of networks for acting, at least 2.
       layout: the axes of images, such as `chw`; None: found from their shape.
 
     Raises:
@@ -78,16 +78,12 @@ class BonusWrapper(gymnasium.Wrapper):
       self._first_action, num_actions = int(actions.start), int(actions.n)
     built = bonus.build(spec, num_actions)
     key = jax.random.PRNGKey(seed)
-    self._novelty: _Novelty
-    if isinstance(built, types.ActorBonus):
-      self._novelty = _Acting(built, key, update_period)
-    elif bonus.min_members == 0:
-      self._novelty = _Learning(built, key)
-    else:
+    if built.learning is not None and bonus.min_members > 0:
       raise TypeError(
         f"{type(bonus).__name__} is a bonus of an agent's values, which are not known "
         "here; use one of observations, as counts.Counts, rnd.RND or ngu.NeverGiveUp."
       )
+    self._novelty = _Novelty(built, key, update_period)
     self._beta = beta
     self._steps = 0
     self._observation: Any = None
@@ -109,96 +105,100 @@ class BonusWrapper(gymnasium.Wrapper):
     return observation, float(reward) + beta * r_int, terminated, truncated, info
 
 
-class _Acting:
-  """Of a bonus that is computed while acting."""
+class _Novelty:
+  """Both halves of a bonus, for one environment."""
 
-  def __init__(self, bonus: types.ActorBonus, key: jax.Array, update_period: int):
+  def __init__(self, bonus: types.IntrinsicReward, key: jax.Array, update_period: int):
     self._bonus = bonus
-    self._observe = jax.jit(bonus.observe, donate_argnums=1)
-    self._begin_episode = jax.jit(bonus.begin_episode, donate_argnums=0)
-    self._state = bonus.init()
+    self._state = bonus.init(key)
+    self._training = None
     self._period = update_period
     self._rows: list[tuple[np.ndarray, np.int32]] = []
     self._weights: Any = ()
-    if bonus.training is not None:
-      self._update = jax.jit(bonus.training.update)
-      self._training = bonus.training.init(key)
+    if bonus.acting is not None:
+      self._observe = jax.jit(bonus.acting.observe, donate_argnums=1)
+      self._begin_episode = jax.jit(bonus.acting.begin_episode, donate_argnums=0)
+      self._acting_state = bonus.acting.init()
+      self._training = bonus.acting.training
+    if self._training is not None:
+      self._update = jax.jit(self._training.update)
+    if bonus.learning is not None:
+      self._compute = jax.jit(self._of_one_transition, donate_argnums=0)
 
   def begin(self, observation: np.ndarray) -> None:
-    self._state = self._begin_episode(self._state)
+    if self._bonus.acting is None:
+      return
+    self._acting_state = self._begin_episode(self._acting_state)
     self._rows = []
-    if self._bonus.training is not None:
-      self._weights = self._bonus.training.weights(self._training)
+    if self._training is not None:
+      self._weights = self._training.weights(self._state.training)
     if self._bonus.end == "destination":
-      self._see(observation, np.int32(0))  # Its own novelty rewards no step.
+      self._see(observation, np.int32(0))  # Its value belongs to no step.
 
   def step(
     self, source: np.ndarray, action: np.int32, destination: np.ndarray
   ) -> jax.Array:
-    if self._bonus.training is not None:
+    if self._training is not None:
       self._rows.append((source, action))
       if len(self._rows) > self._period:
-        self._train()
-    if self._bonus.end == "destination":
-      return self._see(destination, action)
-    return self._see(source, action)
-
-  def _see(self, observation: np.ndarray, action: np.int32) -> jax.Array:
-    r_int, self._state = self._observe(
-      self._weights, self._state, observation, action, np.bool_(False)
+        self._train(self._training)
+    stored = jnp.float32(0)
+    if self._bonus.acting is not None:
+      at_destination = self._bonus.end == "destination"
+      stored = self._see(destination if at_destination else source, action)
+    if self._bonus.learning is None:
+      return stored
+    r_int, state = self._compute(
+      self._state.learning, source, action, destination, stored
     )
+    self._state = self._state._replace(learning=state)
     return r_int
 
-  def _train(self) -> None:
+  def _see(self, observation: np.ndarray, action: np.int32) -> jax.Array:
+    value, self._acting_state = self._observe(
+      self._weights, self._acting_state, observation, action, np.bool_(False)
+    )
+    return value
+
+  def _train(self, training: types.Training) -> None:
     """Updates on the rows so far, of which the last one begins the next window."""
-    assert self._bonus.training is not None
     observations, actions = (
       np.stack(column)[None] for column in zip(*self._rows, strict=True)
     )
     number = np.array([len(self._rows) - 1], np.int32)
-    self._training, _ = self._update(self._training, observations, actions, number)
-    fresh = self._bonus.training.weights(self._training)
-    self._weights = self._bonus.refresh(self._weights, fresh)
+    state, _ = self._update(self._state.training, observations, actions, number)
+    self._state = self._state._replace(training=state)
+    fresh = training.weights(state)
+    refresh = self._bonus.acting.refresh if self._bonus.acting else None
+    self._weights = refresh(self._weights, fresh) if refresh else fresh
     self._rows = self._rows[-1:]
 
-
-class _Learning:
-  """Of a learner's bonus that sees observations alone, in batches of one transition."""
-
-  def __init__(self, bonus: types.LearnerBonus, key: jax.Array):
-    def compute(
-      state: Any, source: jax.Array, action: jax.Array, destination: jax.Array
-    ) -> tuple[jax.Array, Any]:
-      no_values = jnp.zeros((0, 1, 1), jnp.float32)
-      inputs = types.Inputs(
-        td=no_values[..., 0],
-        a_tm1=action[None],
-        q_tm1=no_values,
-        q_t=no_values,
-        observation_tm1=source[None],
-        observation_t=destination[None],
-        mask=jnp.ones(1, jnp.float32),
-        num_later=jnp.zeros(1, jnp.float32),
-        q=no_values,
-        observation=(destination if bonus.end == "destination" else source)[None],
-      )
-      r_int, state = bonus.compute(state, inputs)
-      return r_int[0], state
-
-    self._compute = jax.jit(compute, donate_argnums=0)
-    self._state = bonus.init(key)
-
-  def begin(self, observation: np.ndarray) -> None:
-    """Nothing of it belongs to an episode."""
-
-  def step(
-    self, source: np.ndarray, action: np.int32, destination: np.ndarray
-  ) -> jax.Array:
-    r_int, self._state = self._compute(self._state, source, action, destination)
-    return r_int
-
-
-_Novelty = _Acting | _Learning
+  def _of_one_transition(
+    self,
+    state: Any,
+    source: jax.Array,
+    action: jax.Array,
+    destination: jax.Array,
+    stored: jax.Array,
+  ) -> tuple[jax.Array, Any]:
+    """The learning half, on a batch of one transition without an agent's values."""
+    assert self._bonus.learning is not None
+    no_values = jnp.zeros((0, 1, 1), jnp.float32)
+    inputs = types.Inputs(
+      td=no_values[..., 0],
+      a_tm1=action[None],
+      q_tm1=no_values,
+      q_t=no_values,
+      observation_tm1=source[None],
+      observation_t=destination[None],
+      stored=stored[None],
+      mask=jnp.ones(1, jnp.float32),
+      num_later=jnp.zeros(1, jnp.float32),
+      q=no_values,
+      observation=source[None],
+    ).at(self._bonus.end)
+    r_int, state = self._bonus.learning.compute(state, inputs)
+    return r_int[0], state
 
 
 def _encoding(

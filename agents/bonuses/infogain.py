@@ -17,6 +17,6 @@ class InfoGain(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.LearnerBonus:
+  ) -> types.IntrinsicReward:
     per_row = jax.vmap(losses.infogain_bonus, in_axes=(1, None))
     return types.of_values("source", lambda inputs: per_row(inputs.q, self.temperature))

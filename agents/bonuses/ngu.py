@@ -97,7 +97,7 @@ class NeverGiveUp(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.ActorBonus:
+  ) -> types.IntrinsicReward:
     """The bonus for encoded observations of this spec.
 
     Raises:
@@ -131,8 +131,7 @@ class NeverGiveUp(types.Bonus):
         "probe is True", observation_spec, ngu_states.POSITION
       )
       optimizers["probe"] = self._adam(self.probe_learning_rate)
-    return types.ActorBonus(
-      end="destination",
+    acting = types.Acting(
       init=self._init,
       begin_episode=self._begin_episode,
       observe=self._make_observe(f, rnd, observation_spec),
@@ -148,6 +147,7 @@ class NeverGiveUp(types.Bonus):
       # f must not change within an episode: the memory contains its embeddings.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),
     )
+    return types.IntrinsicReward("destination", acting)
 
   def _adam(self, rate: exploration.Setting) -> optax.GradientTransformation:
     adam = optax.adam(rate, eps=self.optimizer_eps)

@@ -33,7 +33,7 @@ class PseudoCounts(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.ActorBonus:
+  ) -> types.IntrinsicReward:
     """The bonus; raises a ValueError for observations of other kinds."""
     spec = networks.visible_spec(observation_spec)
     has_kinds = hasattr(spec, "num_categories")  # Their averages mean nothing.
@@ -76,6 +76,5 @@ class PseudoCounts(types.Bonus):
       gain, model = exploration.observe_picture(model, picture(observation))
       return exploration.pseudo_count_bonus(gain), model
 
-    return types.ActorBonus(
-      "destination", init=init, begin_episode=lambda model: model, observe=observe
-    )
+    acting = types.Acting(init, begin_episode=lambda model: model, observe=observe)
+    return types.IntrinsicReward("destination", acting)

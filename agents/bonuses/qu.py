@@ -19,7 +19,7 @@ class QUncertainty(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.LearnerBonus:
+  ) -> types.IntrinsicReward:
     def compute(inputs: types.Inputs) -> jax.Array:
       taken = inputs.a_tm1[None, :, None]
       q_a = jnp.take_along_axis(inputs.q_tm1, taken, axis=-1)[..., 0]

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import dm_env
 import jax
-import jax.numpy as jnp
 import optax
 
 from explorax import exploration, losses, networks, ranges
@@ -15,20 +14,10 @@ from explorax.agents import updates
 from explorax.agents.bonuses import types
 from explorax.exploration import schedules
 
-
-def _over_deviation(
-  moments: exploration.Moments, errors: jax.Array, power: int
-) -> jax.Array:
-  """e / σ^power; 0 if all errors are equal."""
-  deviation = jnp.sqrt(moments.variance)
-  differ = deviation > 1e-4 * jnp.abs(moments.mean)
-  return jnp.where(differ, errors / jnp.where(differ, deviation, 1.0) ** power, 0.0)
-
-
 _RND_NORMALISATIONS: dict[str, Callable[..., jax.Array]] = {
   "centred": exploration.normalise,
-  "deviation": functools.partial(_over_deviation, power=1),
-  "variance": functools.partial(_over_deviation, power=2),
+  "deviation": exploration.over_deviation,
+  "variance": functools.partial(exploration.over_deviation, power=2),
   "none": lambda moments, errors: errors,
 }
 
@@ -79,12 +68,16 @@ class RND(types.Bonus):
   # The predictor is trained on this many last transitions of a window; None: all.
   num_trained: ranges.PositiveInt | None = None
 
-  def build(
-    self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.LearnerBonus:
-    nets = networks.make_rnd_networks(
+  def make_networks(self, observation_spec: dm_env.specs.Array) -> networks.RNDNetworks:
+    """ĝ and g, for encoded observations of this spec."""
+    return networks.make_rnd_networks(
       observation_spec, self.hidden_sizes, self.output_size, self.torso
     )
+
+  def build(
+    self, observation_spec: dm_env.specs.Array, num_actions: int
+  ) -> types.IntrinsicReward:
+    nets = self.make_networks(observation_spec)
     optimizer = updates.clipped(
       optax.adam(self.learning_rate, eps=self.optimizer_eps), self.max_gradient_norm
     )
@@ -131,4 +124,4 @@ class RND(types.Bonus):
       r_int = _RND_NORMALISATIONS[self.normalisation](moments, errors)
       return r_int, RNDState(step.params, state.target, step.opt_state, moments)
 
-    return types.LearnerBonus(self.end, init, compute)
+    return types.IntrinsicReward(self.end, learning=types.Learning(init, compute))

@@ -17,7 +17,7 @@ class AbsoluteTDError(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.LearnerBonus:
+  ) -> types.IntrinsicReward:
     return types.of_values(
       "transition", lambda inputs: jnp.mean(jnp.abs(inputs.td), axis=0)
     )

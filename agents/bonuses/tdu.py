@@ -17,5 +17,5 @@ class TDUncertainty(types.Bonus):
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> types.LearnerBonus:
+  ) -> types.IntrinsicReward:
     return types.of_values("transition", lambda inputs: losses.tdu_bonus(inputs.td))

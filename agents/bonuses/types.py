@@ -1,6 +1,8 @@
-"""The interface of bonuses: r_int of transitions, from the learner or the actor.
+"""The interface of bonuses: intrinsic rewards r_int of transitions, in two halves.
 
-A bonus returns r_int; only `scaling` multiplies it by β.
+The acting half computes what only an actor knows, such as the visits of an episode, and
+its value is stored with each row. The learning half computes r_int of a batch, with the
+current networks, and sees the stored values. Only `scaling` multiplies r_int by β.
 """
 
 import abc
@@ -23,7 +25,7 @@ def check_end(end: str) -> None:
 
 
 class Inputs(NamedTuple):
-  """A learner's bonus gets these inputs for N transitions, without gradients.
+  """A learning half gets these inputs for N transitions, without gradients.
 
   Attributes:
     td: `[K, N]`, TD errors on the extrinsic reward, on the scale of rewards, of the
@@ -32,6 +34,7 @@ class Inputs(NamedTuple):
     q_tm1, q_t: `[K, N, A]`, those members' online values at the source and at the
       destination.
     observation_tm1, observation_t: `[N, ...]`, encoded.
+    stored: float32 `[N]`, the acting half's values; 0 if there is none.
     mask: float32 `[N]`, 1 if the transition is real and is trained on.
     num_later: float32 `[N]`, number of such transitions after it in the window.
     q, observation: at the bonus's end; for `transition`, at the source.
@@ -43,81 +46,26 @@ class Inputs(NamedTuple):
   q_t: jax.Array
   observation_tm1: jax.Array
   observation_t: jax.Array
+  stored: jax.Array
   mask: jax.Array
   num_later: jax.Array
   q: jax.Array
   observation: jax.Array
 
+  @property
+  def transitions(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """(observation_tm1, a_tm1, observation_t, mask)."""
+    return self.observation_tm1, self.a_tm1, self.observation_t, self.mask
 
-class LearnerBonus(NamedTuple):
-  """A bonus computed in the learner, with the current networks.
-
-  Attributes:
-    end: `source`, `transition` or `destination`: where `Inputs.observation` and
-      `Inputs.q` are taken.
-    init: (key) → state.
-    compute: (state, Inputs) → (r_int `[N]` of the transitions, without gradient,
-      state).
-    needs_values_only: whether it has no state and reads no observation. The priorities
-      of new windows then include it.
-  """
-
-  end: str
-  init: Callable[[jax.Array], Any]
-  compute: Callable[[Any, Inputs], tuple[jax.Array, Any]]
-  needs_values_only: bool = False
-
-
-def compute_on_windows(
-  bonus: LearnerBonus,
-  state: Any,
-  td: jax.Array,
-  action: jax.Array,
-  q_tm1: jax.Array,
-  q_t: jax.Array,
-  observation: jax.Array,
-  mask: jax.Array,
-) -> tuple[jax.Array, Any]:
-  """The bonus of the B · T transitions of windows of T + 1 rows.
-
-  Args:
-    bonus: to compute.
-    state: its state.
-    td: `[K, B, T]`.
-    action: int32 `[B, T + 1]`.
-    q_tm1, q_t: `[K, B, T, A]`.
-    observation: `[B, T + 1, ...]`.
-    mask: float32 `[B, T]`.
-
-  Returns:
-    r_int `[B, T]`, and the bonus's state.
-  """
-  check_end(bonus.end)
-
-  def flat(x: jax.Array, axis: int = 0) -> jax.Array:
-    return jnp.reshape(x, (*x.shape[:axis], -1, *x.shape[axis + 2 :]))
-
-  q_tm1, q_t = flat(q_tm1, 1), flat(q_t, 1)
-  observation_tm1, observation_t = flat(observation[:, :-1]), flat(observation[:, 1:])
-  at_destination = bonus.end == "destination"
-  inputs = Inputs(
-    td=flat(td, 1),
-    a_tm1=flat(action[:, :-1]),
-    q_tm1=q_tm1,
-    q_t=q_t,
-    observation_tm1=observation_tm1,
-    observation_t=observation_t,
-    mask=flat(mask),
-    num_later=flat(jnp.cumsum(mask[:, ::-1], axis=1)[:, ::-1] - mask),
-    q=q_t if at_destination else q_tm1,
-    observation=observation_t if at_destination else observation_tm1,
-  )
-  r_int, state = bonus.compute(state, jax.lax.stop_gradient(inputs))
-  return jnp.reshape(r_int, mask.shape), state
+  def at(self, end: str) -> "Inputs":
+    """The inputs with `q` and `observation` of this end."""
+    if end == "destination":
+      return self._replace(q=self.q_t, observation=self.observation_t)
+    return self._replace(q=self.q_tm1, observation=self.observation_tm1)
 
 
 class Training(NamedTuple):
-  """The training, in the learner, of networks for a bonus computed while acting.
+  """The training, in the learner, of networks for an acting half.
 
   Attributes:
     init: (key) → state.
@@ -134,27 +82,140 @@ class Training(NamedTuple):
   weights: Callable[[Any], Any]
 
 
-class ActorBonus(NamedTuple):
-  """A bonus computed while acting, and stored with each row as `r_int`.
+def untrained(init: Callable[[jax.Array], Any]) -> Training:
+  """Random weights from (key) → weights, the same in all actors, never trained."""
+  return Training(init, lambda state, *rows: (state, {}), lambda state: state)
+
+
+class Acting(NamedTuple):
+  """The half that is computed while acting, and stored with each row.
 
   Attributes:
-    end: `source`, `transition` or `destination`.
     init: () → state.
     begin_episode: (state) → state.
-    observe: (weights, state, x_t, a_t, last) → (r_int of row t, state); `last` is true
+    observe: (weights, state, x_t, a_t, last) → (value of row t, state); `last` is true
       on an episode's last row, whose action is drawn but never taken. Without training,
       weights are `()`.
     training: of its networks in the learner; None: it has none.
     refresh: (current, new) → the weights for the rest of the episode. An episode starts
-      with the new ones.
+      with the new ones. None: the new ones are used when they come.
   """
 
-  end: str
   init: Callable[[], Any]
   begin_episode: Callable[[Any], Any]
   observe: Callable[[Any, Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
   training: Training | None = None
-  refresh: Callable[[Any, Any], Any] = lambda held, fresh: fresh
+  refresh: Callable[[Any, Any], Any] | None = None
+
+
+class Learning(NamedTuple):
+  """The half that is computed in the learner, with the current networks.
+
+  Attributes:
+    init: (key) → state.
+    compute: (state, Inputs) → (r_int `[N]` of the transitions, without gradient,
+      state).
+    needs_values_only: whether it has no state and reads no observation. The priorities
+      of new windows then include it.
+  """
+
+  init: Callable[[jax.Array], Any]
+  compute: Callable[[Any, Inputs], tuple[jax.Array, Any]]
+  needs_values_only: bool = False
+
+
+class IntrinsicReward(NamedTuple):
+  """A bonus for observations of one spec; it has at least one of the halves.
+
+  Attributes:
+    end: `source`, `transition` or `destination`: to which transition the stored value
+      of a row belongs (`scaling.align`), and where `Inputs.observation` and `Inputs.q`
+      are taken.
+    acting: without a learning half, its stored value is r_int.
+    learning: its result is r_int.
+  """
+
+  end: str
+  acting: Acting | None = None
+  learning: Learning | None = None
+
+  @property
+  def is_known_acting(self) -> bool:
+    """Whether actors compute r_int itself."""
+    return self.acting is not None and self.learning is None
+
+  @property
+  def column(self) -> str:
+    """The name of the stored value among a row's extras."""
+    return "r_int" if self.is_known_acting else "stored_bonus"
+
+  def init(self, key: jax.Array) -> "LearnerState":
+    """The learner's state of both halves."""
+    learning, training = (), ()
+    if self.learning is not None:
+      learning = self.learning.init(key)
+      key = jax.random.fold_in(key, 1)
+    if self.acting is not None and self.acting.training is not None:
+      training = self.acting.training.init(key)
+    return LearnerState(learning, training)
+
+
+class LearnerState(NamedTuple):
+  """The learner's state: of the learning half, and of the acting half's training."""
+
+  learning: Any = ()
+  training: Any = ()
+
+
+def compute_on_windows(
+  bonus: IntrinsicReward,
+  state: Any,
+  td: jax.Array,
+  action: jax.Array,
+  q_tm1: jax.Array,
+  q_t: jax.Array,
+  observation: jax.Array,
+  stored: jax.Array,
+  mask: jax.Array,
+) -> tuple[jax.Array, Any]:
+  """The learning half on the B · T transitions of windows of T + 1 rows.
+
+  Args:
+    bonus: to compute; it has a learning half.
+    state: of this half.
+    td: `[K, B, T]`.
+    action: int32 `[B, T + 1]`.
+    q_tm1, q_t: `[K, B, T, A]`.
+    observation: `[B, T + 1, ...]`.
+    stored: float32 `[B, T]`, the acting half's values of the transitions.
+    mask: float32 `[B, T]`.
+
+  Returns:
+    r_int `[B, T]`, and the state.
+  """
+  check_end(bonus.end)
+  assert bonus.learning is not None
+
+  def flat(x: jax.Array, axis: int = 0) -> jax.Array:
+    return jnp.reshape(x, (*x.shape[:axis], -1, *x.shape[axis + 2 :]))
+
+  q_tm1, q_t = flat(q_tm1, 1), flat(q_t, 1)
+  observation_tm1, observation_t = flat(observation[:, :-1]), flat(observation[:, 1:])
+  inputs = Inputs(
+    td=flat(td, 1),
+    a_tm1=flat(action[:, :-1]),
+    q_tm1=q_tm1,
+    q_t=q_t,
+    observation_tm1=observation_tm1,
+    observation_t=observation_t,
+    stored=flat(stored),
+    mask=flat(mask),
+    num_later=flat(jnp.cumsum(mask[:, ::-1], axis=1)[:, ::-1] - mask),
+    q=q_tm1,
+    observation=observation_tm1,
+  ).at(bonus.end)
+  r_int, state = bonus.learning.compute(state, jax.lax.stop_gradient(inputs))
+  return jnp.reshape(r_int, mask.shape), state
 
 
 class Bonus(ranges.Checked, abc.ABC):
@@ -169,19 +230,22 @@ class Bonus(ranges.Checked, abc.ABC):
   @abc.abstractmethod
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
-  ) -> LearnerBonus | ActorBonus:
+  ) -> IntrinsicReward:
     """The bonus for encoded observations of this spec."""
 
 
-def stateless(end: str, compute: Callable[[Inputs], jax.Array]) -> LearnerBonus:
-  """A learner's bonus without a state, from (Inputs) → r_int `[N]`."""
-  return LearnerBonus(
-    end=end,
-    init=lambda key: (),
-    compute=lambda state, inputs: (compute(inputs), state),
+def stateless(
+  end: str,
+  compute: Callable[[Inputs], jax.Array],
+  needs_values_only: bool = False,
+) -> IntrinsicReward:
+  """A learning half without a state, from (Inputs) → r_int `[N]`."""
+  learning = Learning(
+    lambda key: (), lambda state, inputs: (compute(inputs), state), needs_values_only
   )
+  return IntrinsicReward(end, learning=learning)
 
 
-def of_values(end: str, compute: Callable[[Inputs], jax.Array]) -> LearnerBonus:
-  """A stateless bonus that reads no observation."""
-  return stateless(end, compute)._replace(needs_values_only=True)
+def of_values(end: str, compute: Callable[[Inputs], jax.Array]) -> IntrinsicReward:
+  """The same, if it reads no observation."""
+  return stateless(end, compute, needs_values_only=True)

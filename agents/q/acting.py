@@ -1,4 +1,4 @@
-"""The actor: an exploration rule on the members' values, and an actor's bonus."""
+"""The actor: a rule on the members' values, and the acting half of a bonus."""
 
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
@@ -20,7 +20,8 @@ class Previous(NamedTuple):
 
   Attributes:
     core_state: `[H]`, of the network.
-    action, r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's start.
+    action, r_int: a_{t−1} and r^i_{t−1}; −1 and 0 at an episode's start. Of a bonus
+      with a learning half, whose r_int no network sees, it is the stored value.
   """
 
   core_state: jax.Array
@@ -37,7 +38,7 @@ class ActorState(NamedTuple):
     assignment: of a policy of a mixture.
     previous: of the last step.
     rule_state: of the exploration rule.
-    bonus_state: of an actor's bonus.
+    bonus_state: of the acting half of a bonus.
     extras: what replay stores with the last row.
   """
 
@@ -53,7 +54,7 @@ class ActorState(NamedTuple):
 def make_actor(
   config: config_lib.QConfig,
   values: values_lib.Values,
-  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
+  bonus: bonus_types.IntrinsicReward | None,
   num_actions: int,
   stored: Collection[str],
   evaluation: bool,
@@ -68,7 +69,7 @@ def make_actor(
   Args:
     config: the settings.
     values: the members.
-    bonus: built from the config's; an actor's is computed here.
+    bonus: built from the config's; its acting half is computed here.
     num_actions: A.
     stored: names of the extras that replay needs.
     evaluation: whether this is the evaluation policy.
@@ -83,17 +84,18 @@ def make_actor(
   is_noisy = values.is_noisy and not evaluation
   has_index = values.has_index and not evaluation
   # Evaluation has no bonus, unless it is an input of the network.
-  actor_bonus = None
-  if isinstance(bonus, bonus_types.ActorBonus):
-    actor_bonus = bonus if values.sees_r_int or not evaluation else None
+  acting_bonus = None
+  if bonus is not None and (values.sees_r_int or not evaluation):
+    acting_bonus = bonus.acting
   is_recurrent = config.lstm_size > 0
   tx = errors.tx_pair(config)
   step_once = _make_step(values)
 
-  def make_extras(**columns: Any) -> dict[str, jax.Array]:
+  def make_extras(value: jax.Array, **columns: Any) -> dict[str, jax.Array]:
+    """Of these columns those that are stored, and the acting half's value."""
+    if bonus is not None and acting_bonus is not None:
+      columns[bonus.column] = value
     kept = {"behaviour_prob", "policy", *stored}
-    if actor_bonus is None:
-      kept.discard("r_int")
     return {name: column for name, column in columns.items() if name in kept}
 
   def draw_mask(key: jax.Array) -> jax.Array:
@@ -118,8 +120,9 @@ def make_actor(
       assignment=mixture.assign(config, actor, evaluation),
       previous=previous if is_recurrent else (),
       rule_state=rule.init(rule_key, config.ensemble_size, num_actions, actor),
-      bonus_state=() if actor_bonus is None else actor_bonus.init(),
+      bonus_state=() if acting_bonus is None else acting_bonus.init(),
       extras=make_extras(
+        zero,
         behaviour_prob=jnp.float32(1),
         policy=jnp.int32(0),
         starts_episode=zero,
@@ -127,7 +130,6 @@ def make_actor(
         previous_reward=zero,
         previous_r_int=zero,
         core_state=core_state,
-        r_int=zero,
         q=jnp.zeros(values_shape, jnp.float32),
         logits=jnp.zeros(
           (*values_shape, 0 if atoms is None else atoms.size), jnp.float32
@@ -156,8 +158,8 @@ def make_actor(
       core_state = jnp.zeros_like(state.previous.core_state)
       empty = Previous(core_state, jnp.int32(-1), jnp.float32(0))
       begun = begun._replace(previous=empty)
-    if actor_bonus is not None:
-      begun = begun._replace(bonus_state=actor_bonus.begin_episode(state.bonus_state))
+    if acting_bonus is not None:
+      begun = begun._replace(bonus_state=acting_bonus.begin_episode(state.bonus_state))
     return begun
 
   def evaluate(
@@ -199,16 +201,15 @@ def make_actor(
         (uniform, jnp.float32(1 / num_actions), state.rule_state),
         (action, prob, rule_state),
       )
-    bonus_state, r_int = state.bonus_state, jnp.float32(0)
-    if actor_bonus is not None:
+    bonus_state, value = state.bonus_state, jnp.float32(0)
+    if acting_bonus is not None:
       last = timestep.step_type == dm_env.StepType.LAST
-      r_int, bonus_state = actor_bonus.observe(
+      value, bonus_state = acting_bonus.observe(
         weights.bonus, bonus_state, jnp.asarray(timestep.observation), action, last
       )
     extras = {
       "behaviour_prob": prob,
       "policy": rule.policy(rule_state),
-      "r_int": r_int,
       **prediction._asdict(),
     }
     if config.num_policies > 1:
@@ -222,7 +223,7 @@ def make_actor(
         "previous_r_int": previous.r_int,
         "core_state": previous.core_state,
       }
-      previous = Previous(core_state, action, r_int)
+      previous = Previous(core_state, action, value)
     if "bootstrap_mask" in stored:
       extras["bootstrap_mask"] = draw_mask(mask_key)
     return action, state._replace(
@@ -230,7 +231,7 @@ def make_actor(
       previous=previous,
       rule_state=rule_state,
       bonus_state=bonus_state,
-      extras=make_extras(**extras),
+      extras=make_extras(value, **extras),
     )
 
   def q_values(

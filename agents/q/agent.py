@@ -23,9 +23,9 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
     extensions.check_bonus(
       config.bonus, bonus, encoding.spec, num_actions, config.num_members
     )
-  stores_r_int = isinstance(bonus, bonus_types.ActorBonus)
-  values = values_lib.make_values(config, encoding.spec, num_actions, stores_r_int)
-  on_rows, at_first = _stored(config, stores_r_int)
+  knows_r_int = bonus is not None and bonus.is_known_acting
+  values = values_lib.make_values(config, encoding.spec, num_actions, knows_r_int)
+  on_rows, at_first = _stored(config, bonus)
   has_priorities = config.priority_eta is not None and config.priority_exponent > 0
   of_priorities = (*on_rows, *_predicted(config)) if has_priorities else ()
   stored = {*on_rows, *at_first, *of_priorities}
@@ -36,8 +36,8 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
   refresh = initial_priority = None
   if has_priorities:
     initial_priority = priorities.make_initial_priority(config, bonus)
-  if isinstance(bonus, bonus_types.ActorBonus) and bonus.training is not None:
-    refresh = _make_refresh(bonus)
+  if bonus is not None and bonus.acting is not None and bonus.acting.refresh:
+    refresh = _make_refresh(bonus.acting.refresh)
   return engine.make_agent(
     config,
     spec,
@@ -63,24 +63,24 @@ def _predicted(config: config_lib.QConfig) -> tuple[str, ...]:
 
 
 def _stored(
-  config: config_lib.QConfig, stores_r_int: bool
+  config: config_lib.QConfig, bonus: bonus_types.IntrinsicReward | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
   """The extras that replay stores on every row, and at a window's first row."""
   masks = ["bootstrap_mask"] if config.mask_prob < 1 else []
   on_rows = ["behaviour_prob"] if config.target.is_multi_step else []
   on_rows += ["policy"] if config.num_policies > 1 else []
-  on_rows += ["r_int"] if stores_r_int else []
+  on_rows += [] if bonus is None or bonus.acting is None else [bonus.column]
   at_first = list(windows_lib.RECURRENT_EXTRAS) if config.lstm_size else []
   if config.mask_per_step:
     return (*on_rows, *masks), tuple(at_first)
   return tuple(on_rows), (*at_first, *masks)
 
 
-def _make_refresh(bonus: bonus_types.ActorBonus) -> types.Refresh:
+def _make_refresh(of_bonus: types.Refresh) -> types.Refresh:
   def refresh(
     current: values_lib.Weights, new: values_lib.Weights
   ) -> values_lib.Weights:
-    return new._replace(bonus=bonus.refresh(current.bonus, new.bonus))
+    return new._replace(bonus=of_bonus(current.bonus, new.bonus))
 
   return refresh
 

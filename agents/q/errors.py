@@ -50,7 +50,7 @@ class Learned(NamedTuple):
       of distributions.
     rewards: the members'.
     r_int: `[B, T]`, the bonus.
-    bonus_state: the learner's bonus's.
+    bonus_state: of its learning half.
   """
 
   td: jax.Array
@@ -76,17 +76,15 @@ class Errors(NamedTuple):
   num_updates: jax.Array
 
   def learned(
-    self, learner_bonus: bonus_types.LearnerBonus | None, bonus_state: Any
+    self, bonus: bonus_types.IntrinsicReward | None, bonus_state: Any
   ) -> Learned:
-    """All errors; the bonus is the learner's if there is one, or that of the rows."""
+    """All errors, and the bonus: of its learning half, or the stored values."""
     config, windows = self.config, self.windows
     sees_reward = config.sees_reward[:, None, None]
     rewards = Rewards(jnp.where(sees_reward, windows.reward[None], 0.0))
-    r_int = windows.r_int
-    if learner_bonus is not None:
-      r_int, bonus_state = self.learner_bonus(
-        learner_bonus, bonus_state, rewards.extrinsic
-      )
+    r_int = windows.stored
+    if bonus is not None and bonus.learning is not None:
+      r_int, bonus_state = self.r_int(bonus, bonus_state, rewards.extrinsic)
     if config.beta:
       beta = mixture.betas(config, self.num_updates)[windows.policy]
       intrinsic = scaling.scaled_bonus(r_int, beta, config.sees_bonus)
@@ -101,7 +99,7 @@ class Errors(NamedTuple):
       return self._each(rewards.total)[..., : self.windows.num_sources]
     if rewards.intrinsic is None or self.config.transform_eps is not None:
       return self._n_step(rewards.total)
-    # Linear in the reward, so that a learner's bonus needs the errors only once.
+    # Linear in the reward, so that a learning half needs the errors only once.
     intrinsic = self.windows.n_step_return(rewards.intrinsic, self.config.n_step)
     return self._n_step(rewards.extrinsic) + intrinsic
 
@@ -114,10 +112,10 @@ class Errors(NamedTuple):
       self.windows.n_step_return(rewards.total, n),
     )
 
-  def learner_bonus(
-    self, bonus: bonus_types.LearnerBonus, state: Any, extrinsic: jax.Array
+  def r_int(
+    self, bonus: bonus_types.IntrinsicReward, state: Any, extrinsic: jax.Array
   ) -> tuple[jax.Array, Any]:
-    """r_int `[B, T]` and the bonus's state, from what the exploiters predict.
+    """r_int `[B, T]` and the learning half's state, from the exploiters' predictions.
 
     TD errors and values are on the scale of rewards.
     """
@@ -138,6 +136,7 @@ class Errors(NamedTuple):
       tx.apply_inv(predictions.q_tm1),
       tx.apply_inv(predictions.q_t_selector),
       windows.observations(),
+      windows.stored,
       windows.valid,
     )
 

@@ -31,7 +31,7 @@ class LearnerState(NamedTuple):
   prior_params: Any
   target_prior_params: Any
   opt_state: Any
-  bonus_state: Any
+  bonus_state: bonus_types.LearnerState
   key: jax.Array
   num_updates: jax.Array
   max_abs_reward: jax.Array  # Of all updates so far, with the bonus, `[]`.
@@ -40,7 +40,7 @@ class LearnerState(NamedTuple):
 class Aux(NamedTuple):
   """What an update needs of its loss, besides the gradient."""
 
-  bonus_state: Any
+  bonus_state: Any  # Of the learning half.
   priorities: jax.Array
   largest: jax.Array
   metrics: dict[str, jax.Array]
@@ -53,7 +53,7 @@ _RELABEL = np.uint32(1 << 31)
 def make_learner(
   config: config_lib.QConfig,
   values: values_lib.Values,
-  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
+  bonus: bonus_types.IntrinsicReward | None,
 ) -> types.LearnerCore:
   """The LearnerCore of a config.
 
@@ -68,30 +68,23 @@ def make_learner(
   """
   optimizer = make_optimizer(config)
   gammas = mixture.discounts(config)
-  # A learner's bonus; an actor's comes with the sample.
-  learner_bonus = bonus if isinstance(bonus, bonus_types.LearnerBonus) else None
-  training = bonus.training if isinstance(bonus, bonus_types.ActorBonus) else None
-  bonus_end = "transition" if bonus is None else bonus.end
+  training = bonus.acting.training if bonus and bonus.acting else None
 
   def init(key: jax.Array) -> LearnerState:
     params_key, prior_key, *keys = jax.random.split(key, 4)
     # The order with which published results were made.
     bonus_key, target_prior_key = keys[::-1] if config.has_single_rows else keys
     params = values.init(params_key)
-    target_prior_params = bonus_state = ()
+    target_prior_params = ()
     if config.target_prior == "distinct":
       target_prior_params = values.init_prior(target_prior_key)
-    if learner_bonus is not None:
-      bonus_state = learner_bonus.init(bonus_key)
-    elif training is not None:
-      bonus_state = training.init(bonus_key)
     return LearnerState(
       params=params,
       target_params=params,
       prior_params=values.init_prior(prior_key),
       target_prior_params=target_prior_params,
       opt_state=optimizer.init(params),
-      bonus_state=bonus_state,
+      bonus_state=bonus.init(bonus_key) if bonus else bonus_types.LearnerState(),
       key=jax.random.fold_in(key, 4),
       num_updates=jnp.int32(0),
       max_abs_reward=jnp.float32(0.0),
@@ -112,7 +105,7 @@ def make_learner(
       values_lib.Weights(params, priors),
       values_lib.Weights(state.target_params, target_priors),
       windows,
-      every_row=config.target.is_multi_step or learner_bonus is not None,
+      every_row=config.target.is_multi_step or bool(bonus and bonus.learning),
       noise_key=noise_key,
     )
 
@@ -121,7 +114,7 @@ def make_learner(
   ) -> tuple[jax.Array, Aux]:
     predictions = predict(params, state, windows)
     errors = errors_lib.Errors(config, predictions, windows, state.num_updates)
-    learned = errors.learned(learner_bonus, state.bonus_state)
+    learned = errors.learned(bonus, state.bonus_state.learning)
     per_window = window_losses(config, learned.deltas, windows)
     largest = jnp.max(jnp.abs(learned.rewards.total))
     largest = jnp.maximum(state.max_abs_reward, largest)
@@ -148,7 +141,7 @@ def make_learner(
     copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
     policy = trained_policies(config, state, sample)
-    windows = windows_lib.make_windows(sample, config, gammas, policy, bonus_end)
+    windows = windows_lib.make_windows(sample, config, gammas, policy, bonus)
     weights = updates.importance_weights(
       sample, schedules.at(config.importance_exponent, state.num_updates)
     )
@@ -156,17 +149,17 @@ def make_learner(
       optimizer, loss, state.params, state.opt_state, state, windows, weights
     )
     aux: Aux = step.aux
-    bonus_state = aux.bonus_state
+    trained_bonus = state.bonus_state.training
     bonus_metrics: dict[str, jax.Array] = {}
     if training is not None:
       num_real = jnp.sum(windows.real, axis=1).astype(jnp.int32)
-      bonus_state, bonus_metrics = training.update(
-        bonus_state, windows.observations(), windows.action, num_real
+      trained_bonus, bonus_metrics = training.update(
+        trained_bonus, windows.observations(), windows.action, num_real
       )
     new = state._replace(
       params=step.params,
       opt_state=step.opt_state,
-      bonus_state=bonus_state,
+      bonus_state=bonus_types.LearnerState(aux.bonus_state, trained_bonus),
       num_updates=state.num_updates + 1,
       max_abs_reward=aux.largest,
     )
@@ -184,7 +177,9 @@ def make_learner(
     )
 
   def params(state: LearnerState) -> values_lib.Weights:
-    bonus_weights = () if training is None else training.weights(state.bonus_state)
+    bonus_weights = (
+      () if training is None else training.weights(state.bonus_state.training)
+    )
     return values_lib.Weights(state.params, state.prior_params, bonus_weights)
 
   def copy(state: LearnerState) -> LearnerState:

@@ -35,7 +35,7 @@ def window_priorities(
 
 def make_initial_priority(
   config: config_lib.QConfig,
-  bonus: bonus_types.LearnerBonus | bonus_types.ActorBonus | None,
+  bonus: bonus_types.IntrinsicReward | None,
 ) -> types.InitialPriority:
   """The priorities of new windows: those of the learner, from the actor's values.
 
@@ -43,14 +43,12 @@ def make_initial_priority(
   of both networks; the target's errors, the rewards and the mixture over time are the
   learner's. So with the weights that acted, a target network like them and no noise,
   these are the learner's priorities (Horgan et al., 2018; Kapturowski et al., 2019).
-  The learner's bonus is included if it needs nothing but values; schedules have their
-  first value.
+  A bonus is included if the actor has stored r_int, or if its learning half needs
+  nothing but values; schedules have their first value.
   """
   gammas = mixture.discounts(config)
-  bonus_end = "transition" if bonus is None else bonus.end
-  learner_bonus = None
-  if isinstance(bonus, bonus_types.LearnerBonus) and bonus.needs_values_only:
-    learner_bonus = bonus
+  if bonus is not None and bonus.learning and not bonus.learning.needs_values_only:
+    bonus = None
 
   def initial_priority(rows: types.Rows, starts_episode: jax.Array) -> jax.Array:
     mask = jnp.asarray(rows["mask"])
@@ -62,7 +60,7 @@ def make_initial_priority(
     policy = jnp.zeros(mask.shape[:1], jnp.int32)
     if config.num_policies > 1:
       policy = jnp.asarray(rows["policy"])[:, 0]
-    windows = windows_lib.make_windows(sample, config, gammas, policy, bonus_end)
+    windows = windows_lib.make_windows(sample, config, gammas, policy, bonus)
     predicted = {name: rows[name] for name in ("q", "logits") if name in rows}
     predicted = jax.tree.map(lambda x: jnp.moveaxis(x, 2, 0), predicted)
     prediction = values_lib.Prediction(predicted["q"], predicted.get("logits"))
@@ -73,8 +71,6 @@ def make_initial_priority(
       online_t=after,
     )
     errors = errors_lib.Errors(config, predictions, windows, jnp.int32(0))
-    return window_priorities(
-      config, errors.learned(learner_bonus, ()).deltas, windows.trained
-    )
+    return window_priorities(config, errors.learned(bonus, ()).deltas, windows.trained)
 
   return jax.jit(initial_priority)

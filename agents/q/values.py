@@ -67,7 +67,7 @@ def make_values(
   config: config_lib.QConfig,
   observation_spec: dm_env.specs.Array,
   num_actions: int,
-  stores_r_int: bool = False,
+  knows_r_int: bool = False,
 ) -> Values:
   """Q_k = Q_θk + λ P_k for encoded observations of `observation_spec`.
 
@@ -75,9 +75,9 @@ def make_values(
     config: the settings.
     observation_spec: of the encoded observations.
     num_actions: A.
-    stores_r_int: whether actors compute a bonus, which then is an input of an LSTM.
+    knows_r_int: whether actors compute r_int, which then is an input of an LSTM.
   """
-  sees_r_int = stores_r_int and config.lstm_size > 0
+  sees_r_int = knows_r_int and config.lstm_size > 0
   nets = _make_networks(config, observation_spec, num_actions, sees_r_int)
   atoms = config.target.atoms
 

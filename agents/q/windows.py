@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from explorax import networks
 from explorax.agents import types
 from explorax.agents.bonuses import scaling
+from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import config as config_lib
 
 # The inputs of a recurrent network from before a window's first row, stored with it.
@@ -34,7 +35,7 @@ class Windows(NamedTuple):
     discount: float32 `[B, T]`, γ times the environment's; 0 on padding.
     policy: int32 `[B]`, of a mixture, with which the window is trained.
     behaviour_prob: float32 `[B, R]`, μ of the action of each row; None if not stored.
-    r_int: float32 `[B, T]`, the stored bonus of each transition; or 0.
+    stored: float32 `[B, T]`, the bonus's stored value of each transition; or 0.
     real: float32 `[B, R]`, 1 where a transition starts at the row.
     valid: float32 `[B, T]`, 1 if the transition is real and not in the burn-in. A
       window that starts an episode has no burn-in, since nothing comes before it.
@@ -50,7 +51,7 @@ class Windows(NamedTuple):
   discount: jax.Array
   policy: jax.Array
   behaviour_prob: jax.Array | None
-  r_int: jax.Array
+  stored: jax.Array
   real: jax.Array
   valid: jax.Array
   member_mask: jax.Array
@@ -120,7 +121,7 @@ def make_windows(
   config: config_lib.QConfig,
   gamma: jax.Array,
   policy: jax.Array,
-  bonus_end: str = "transition",
+  bonus: bonus_types.IntrinsicReward | None = None,
 ) -> Windows:
   """Windows of a sample of R rows.
 
@@ -129,13 +130,15 @@ def make_windows(
     config: the settings.
     gamma: γ of each policy of the mixture, `[N]`.
     policy: int32 `[B]`, with which each window is trained.
-    bonus_end: the end of an actor's bonus, if there is one.
+    bonus: of which stored values are read; None: there is none.
   """
   rows, first = sample.rows, sample.first
   real = jnp.asarray(rows["mask"])
   size, num_rows = real.shape
   num_sources = config.burn_in + config.sequence_length
-  r_int = rows["r_int"] if "r_int" in rows else jnp.zeros_like(real)
+  stored, end = jnp.zeros_like(real), "transition"
+  if bonus is not None and bonus.acting is not None:
+    stored, end = jnp.asarray(rows[bonus.column]), bonus.end
   valid, before, starts = real[:, :-1], None, None
   core_state = jnp.zeros((size, 0), jnp.float32)
   if config.lstm_size:
@@ -147,7 +150,7 @@ def make_windows(
       for name, column in (
         ("previous_action", rows["action"]),
         ("previous_reward", rows["reward"]),
-        ("previous_r_int", r_int),
+        ("previous_r_int", stored),
       )
     )
   return Windows(
@@ -157,7 +160,7 @@ def make_windows(
     discount=gamma[policy][:, None] * rows["discount"][:, :-1],
     policy=policy,
     behaviour_prob=rows.get("behaviour_prob"),
-    r_int=scaling.align(jnp.swapaxes(r_int, 0, 1), bonus_end).T,
+    stored=scaling.align(jnp.swapaxes(stored, 0, 1), end).T,
     real=real,
     valid=valid,
     member_mask=_member_mask(sample, (size, num_sources, config.ensemble_size)),

@@ -4,6 +4,7 @@ Each file has the agents of one paper. To add an agent, add a `Preset` to a file
 """
 
 from explorax.experiments.presets import (
+  bonuses,
   dqn,
   ez_greedy,
   ngu,
@@ -19,6 +20,6 @@ Preset = types.Preset
 
 PRESETS = {
   preset.name: preset
-  for group in (dqn, rainbow, r2d2, ez_greedy, ngu, ucb, tdu, retrace)
+  for group in (dqn, rainbow, r2d2, ez_greedy, ngu, ucb, tdu, retrace, bonuses)
   for preset in group.PRESETS
 }

@@ -109,7 +109,7 @@ def test_what_fits_is_taken(fields):
     ({"exploration": Failing()}, ("Failing.score", "mine", "test_extensions.py:")),
     ({"target": Summed()}, ("Summed.td_errors", "[T]")),
     ({"bonus": Novel("bad"), "beta": 0.1}, ("Novel.compute", "[N]", "state")),
-    ({"bonus": Novel("none"), "beta": 0.1}, ("Novel.build", "LearnerBonus")),
+    ({"bonus": Novel("none"), "beta": 0.1}, ("Novel.build", "IntrinsicReward")),
   ],
 )
 def test_what_does_not_is_refused_in_a_sentence_with_the_method(fields, named):

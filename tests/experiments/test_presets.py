@@ -218,6 +218,34 @@ PUBLISHED = [
     "bonus.embedding_learning_rate=1e-3 bonus.rnd_learning_rate=5e-4",
   ),
   ("r2d2_rnd", MAZE, "learning_rate=1e-3 bonus.learning_rate=5e-4"),
+  # The authors' repositories.
+  (
+    *("dqn_icm", ATARI),
+    "beta=0.01 bonus.model.inverse_weight=0.8 bonus.model.forward_weight=0.2 "
+    "bonus.model.learning_rate=1e-3 bonus.model.embedding_size=288",
+  ),
+  (
+    *("dqn_ride", ATARI),
+    "beta=0.1 bonus.model.inverse_weight=0.1 bonus.model.forward_weight=10 "
+    "bonus.model.learning_rate=1e-4 bonus.model.embedding_size=128 "
+    "bonus.model.forward_error=distance",
+  ),
+  ("dqn_novel_d", ATARI, "beta=0.05 bonus.alpha=0.5 bonus.learning_rate=1e-4"),
+  (
+    *("dqn_e3b", ATARI),
+    "beta=1 bonus.ridge=0.1 bonus.model.embedding_size=1024 "
+    "bonus.model.learning_rate=1e-4 bonus.model.forward_weight=0",
+  ),
+  (
+    *("dqn_disagreement", ATARI),
+    "beta=1 bonus.num_models=5 bonus.keep_prob=0.8 bonus.learning_rate=1e-4",
+  ),
+  (
+    *("dqn_re3", ATARI),
+    "beta=0.005 bonus.num_neighbors=3 bonus.memory_capacity=10000 "
+    "bonus.embedding_size=64",
+  ),
+  ("dqn_simhash", ATARI, "bonus.num_bits=128"),
 ]
 
 
@@ -239,7 +267,7 @@ def test_paper_1s_rnd_has_the_network_of_dqn():
   """Appendix C, on 210×160 RGB, where the agent's own convolutions are others."""
   frames = dm_env.specs.Array((210, 160, 3), np.uint8)
   bonus = config("r2d2_sarsa_lambda_rnd", ATARI).bonus.build(frames, 18)
-  target = jax.eval_shape(bonus.init, jax.random.PRNGKey(0)).target
+  target = jax.eval_shape(bonus.learning.init, jax.random.PRNGKey(0)).target
   # Convolutions 8×8 by 4, 4×4 by 2 and 3×3 by 1 leave 22×16 positions.
   weights = 8 * 8 * 3 * 32 + 4 * 4 * 32 * 64 + 3 * 3 * 64 * 64 + 22 * 16 * 64 * 128
   biases = 32 + 64 + 64 + 128

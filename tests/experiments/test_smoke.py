@@ -15,6 +15,7 @@ pytestmark = pytest.mark.newest
 
 # One for each engine, and for each way in which its update differs.
 RUN = (
+  "dqn_e3b_rnd",
   "epinet",
   "ngu",
   "rainbow_cts",

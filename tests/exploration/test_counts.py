@@ -100,3 +100,18 @@ def test_one_hot_observations_fill_the_buckets_evenly():
   observed = np.bincount(hashed, minlength=25)
   assert len(observed) == 25
   assert scipy.stats.chisquare(observed).pvalue > 1e-3
+
+
+def test_visits_of_an_episode_are_those_of_a_dictionary():
+  rng = np.random.default_rng(0)
+  counts = exploration.init_episodic_counts(5)
+  visit = jax.jit(exploration.count_episodic_visit)
+  for _ in range(6):
+    seen = {}
+    counts = exploration.clear_episodic_counts(counts)
+    for state in rng.integers(5, size=rng.integers(1, 15)):
+      seen[state] = seen.get(state, 0) + 1
+      visits, counts = visit(counts, state)
+      assert visits == seen[state] and visits.dtype == jnp.int32
+  with pytest.raises(ValueError, match="table of 0 states"):
+    exploration.init_episodic_counts(0)

@@ -115,3 +115,18 @@ def test_masked_values_are_ignored(decay):
   np.testing.assert_allclose(masked, plain, rtol=1e-6)
   nothing = update(moments, jnp.asarray(values), jnp.zeros((2, 2)))
   np.testing.assert_array_equal(nothing, moments)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_over_deviation(power):
+  """A single value, and equal ones, have no deviation, and give 0."""
+  moments = exploration.init_moments()
+  for batch in ([3.0], [3.0, 3.0]):
+    moments = exploration.update_moments(moments, jnp.array(batch))
+    np.testing.assert_array_equal(
+      exploration.over_deviation(moments, jnp.array(batch), power), 0.0
+    )
+  moments = exploration.update_moments(moments, jnp.array([1.0, 8.0]))
+  scale = np.std([3.0, 3.0, 3.0, 1.0, 8.0]) ** power
+  found = exploration.over_deviation(moments, jnp.array([1.0, 8.0]), power)
+  np.testing.assert_allclose(found, np.array([1.0, 8.0]) / scale, rtol=1e-5)

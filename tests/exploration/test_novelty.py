@@ -213,3 +213,25 @@ def test_bad_parameters_are_refused(call, message):
   for x in (jnp.zeros((3,)), jnp.zeros((1, 2)), jnp.zeros((2,), jnp.int32)):
     with pytest.raises((TypeError, ValueError), match="episodic_novelty: embedding "):
       exploration.episodic_novelty(exploration.init_episodic_memory(4, 2), x)
+
+
+@pytest.mark.parametrize(("k", "capacity"), [(1, 100), (3, 100), (3, 8), (20, 8)])
+def test_nearest_distance_is_that_of_a_sorted_list(k, capacity):
+  rng = np.random.default_rng(0)
+  embeddings = rng.normal(size=(30, 4)).astype(np.float32)
+  embeddings[5] = embeddings[6] = embeddings[7] = embeddings[4]
+  rotation, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+  step = jax.jit(exploration.nearest_distance, static_argnums=2)
+  states = [exploration.init_episodic_memory(capacity, 4) for _ in range(2)]
+  for t, x in enumerate(embeddings):
+    found, states[0] = step(states[0], x, k)
+    rotated, states[1] = step(states[1], jnp.asarray(x @ rotation, jnp.float32), k)
+    known = embeddings[max(t - capacity, 0) : t].astype(np.float64)
+    distances = np.sort(np.linalg.norm(known - x, axis=1))
+    expected = distances[min(k, t, capacity) - 1] if t else 0.0
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(rotated, expected, rtol=1e-4, atol=1e-5)
+    if t == 7 and k <= 3:
+      assert found == 0.0
+  _, after = step(states[0], jnp.full(4, jnp.nan), k)
+  assert all(map(np.array_equal, after, states[0]))

@@ -13,7 +13,7 @@ NUM_ACTIONS = 3
 
 
 def _make_bonus(spec: dm_env.specs.Array, **changes: Any) -> Any:
-  """The bonus of tiny, linear networks, for encoded observations of a spec."""
+  """The acting half with tiny, linear networks, for encoded observations of a spec."""
   tiny: dict[str, Any] = {
     "torso": "mlp",
     "embedding_size": 2,
@@ -21,7 +21,7 @@ def _make_bonus(spec: dm_env.specs.Array, **changes: Any) -> Any:
     "rnd_size": 3,
     "memory_capacity": 50,
   }
-  return ngu.NeverGiveUp(**{**tiny, **changes}).build(spec, NUM_ACTIONS)
+  return ngu.NeverGiveUp(**{**tiny, **changes}).build(spec, NUM_ACTIONS).acting
 
 
 def _make_windows(
@@ -50,7 +50,7 @@ def _make_windows(
 
 @pytest.fixture(scope="session")
 def make_bonus():
-  """(spec, changes) → an ActorBonus that compiles and runs in no time."""
+  """(spec, changes) → an acting half that compiles and runs in no time."""
   return _make_bonus
 
 

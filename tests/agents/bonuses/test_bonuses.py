@@ -27,6 +27,7 @@ def inputs(td, q_tm1, a_tm1=(0,), observation=None, mask=None) -> bonus_types.In
     q_t=q_tm1 + 1,
     observation_tm1=observation,
     observation_t=observation + 1,
+    stored=jnp.zeros(len(a_tm1)),
     mask=jnp.asarray(mask, jnp.float32),
     num_later=jnp.zeros(len(a_tm1)),
     q=q_tm1,
@@ -35,8 +36,8 @@ def inputs(td, q_tm1, a_tm1=(0,), observation=None, mask=None) -> bonus_types.In
 
 
 def compute(bonus: bonus_types.Bonus, given: bonus_types.Inputs) -> np.ndarray:
-  built = bonus.build(DENSE, 2)
-  r_int, _ = jax.jit(built.compute)(built.init(jax.random.PRNGKey(0)), given)
+  half = bonus.build(DENSE, 2).learning
+  r_int, _ = jax.jit(half.compute)(half.init(jax.random.PRNGKey(0)), given)
   return np.asarray(r_int)
 
 
@@ -81,9 +82,10 @@ def test_infogain():
 
 
 def test_rnd_falls_for_trained_observations_alone():
-  bonus = rnd.RND(
+  half = rnd.RND(
     hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalisation="none"
-  ).build(DENSE, 2)
+  )
+  bonus = half.build(DENSE, 2).learning
   rng = np.random.default_rng(0)
   zeros = np.zeros((1, 8)), np.zeros((1, 8, 2)), (0,) * 8
   seen, unseen = (inputs(*zeros, rng.normal(size=(8, 3)) * 2) for _ in range(2))
@@ -107,7 +109,7 @@ def test_rnd_falls_for_trained_observations_alone():
 
 def test_rnd_ignores_padding():
   """Whatever is in masked rows: the networks and moments become the same ones."""
-  bonus = rnd.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2)
+  bonus = rnd.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2).learning
   rng = np.random.default_rng(0)
   real, zeros = rng.normal(size=(3, 3)), (np.zeros((1, 5)), np.zeros((1, 5, 2)))
   states = []
@@ -126,9 +128,9 @@ def test_rnd_ignores_padding():
 def test_rnd_normalises_by_moments(normalisation, decay):
   """By hand: the errors are those of the same networks without normalisation."""
   plain, normalised = (
-    rnd.RND(hidden_sizes=(4,), output_size=2, decay=decay, normalisation=how).build(
-      DENSE, 2
-    )
+    rnd.RND(hidden_sizes=(4,), output_size=2, decay=decay, normalisation=how)
+    .build(DENSE, 2)
+    .learning
     for how in ("none", normalisation)
   )
   rng = np.random.default_rng(0)
@@ -156,7 +158,7 @@ def test_rnd_normalises_by_moments(normalisation, decay):
 
 @pytest.mark.parametrize("spec", [INDEX, DENSE])
 def test_counts_are_a_dictionary_of_visits(spec):
-  bonus = counts.Counts().build(spec, 2)
+  bonus = counts.Counts().build(spec, 2).acting
   observe = jax.jit(bonus.observe)
   rng = np.random.default_rng(0)
   state, visits = bonus.init(), {}

@@ -6,7 +6,16 @@ import gymnasium
 import numpy as np
 import pytest
 
-from explorax.agents.bonuses import counts, gymnasium_wrapper, ngu, rnd, tdu
+from explorax.agents.bonuses import (
+  counts,
+  dynamics,
+  e3b,
+  gymnasium_wrapper,
+  ngu,
+  novel_d,
+  rnd,
+  tdu,
+)
 
 pytestmark = pytest.mark.newest
 
@@ -88,6 +97,22 @@ def test_episodic_novelty_rewards_arrivals_and_forgets_at_an_episodes_end():
     [1, 1, 1, 0, 1, 0, 1, 0] * 3,
   )
   np.testing.assert_array_equal(alike, intrinsic)
+
+
+def test_a_bonus_of_two_halves():
+  """NovelD without its first half: a place pays where it is new in the episode."""
+  bonus = novel_d.NovelD(alpha=0.0, output_size=4)
+  env = gymnasium_wrapper.BonusWrapper(Line(length=6), bonus, beta=1.0)
+  _, intrinsic = play(env, [1, 1, 0, 1, 1, 0] * 2)  # Places 1, 2, 1, 2, 3, 2.
+  np.testing.assert_array_equal(intrinsic > 0, [1, 1, 0, 0, 1, 0] * 2)
+  # With networks for acting, too: the ellipsoid's are trained every eight steps.
+  bonus = e3b.E3B(
+    dynamics.Dynamics(embedding_size=4, hidden_size=5),
+    lifelong=rnd.RND(normalisation="none", end="destination"),
+  )
+  env = gymnasium_wrapper.BonusWrapper(Line(dense=True), bonus, beta=1.0)
+  _, intrinsic = play(env, [1] * 20)
+  assert np.isfinite(intrinsic).all() and np.count_nonzero(intrinsic) == 19
 
 
 def test_bonuses_of_values_and_observations_of_parts_are_refused():

@@ -89,7 +89,7 @@ def test_rnds_predictor_and_the_rows_it_learns_from(num_trained):
     [(row >= f) & (row < f + n) for f, n in zip(first_real, num_real, strict=True)],
     np.float32,
   )
-  start = state = bonus.init(jax.random.PRNGKey(0))
+  start = state = bonus.learning.init(jax.random.PRNGKey(0))
   values = np.zeros((1, 4, 4, 2), np.float32)
 
   @jax.jit
@@ -102,6 +102,7 @@ def test_rnds_predictor_and_the_rows_it_learns_from(num_trained):
       q_tm1=values,
       q_t=values,
       observation=observation,
+      stored=mask,
       mask=mask,
     )
 

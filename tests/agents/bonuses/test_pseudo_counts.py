@@ -17,7 +17,8 @@ SMALL = pseudo_counts.PseudoCounts(side=4, num_levels=3, depth=2, num_buckets=20
 
 def observe(bonus, observations, last=False):
   """The bonuses of one observation after the other."""
-  model, rewards, step = bonus.init(), [], jax.jit(bonus.observe)
+  half = bonus.acting
+  model, rewards, step = half.init(), [], jax.jit(half.observe)
   for observation in observations:
     r_int, model = step((), model, observation, jnp.int32(0), jnp.bool_(last))
     rewards.append(float(r_int))
@@ -26,7 +27,7 @@ def observe(bonus, observations, last=False):
 
 def test_an_image_is_counted_by_its_newest_channel():
   bonus = SMALL.build(IMAGE, 3)
-  assert bonus.end == "destination" and bonus.training is None
+  assert bonus.end == "destination" and bonus.acting.training is None
   frames = np.random.default_rng(0).integers(0, 256, (3, 8, 6, 2), dtype=np.uint8)
   rewards = observe(bonus, frames)
   older = frames.copy()

@@ -55,6 +55,7 @@ def make_rows(rng: np.random.Generator, num_rows: int, size: int, num_policies: 
     "r_int": rng.uniform(0.0, 2.0, (size, num_rows)),
     "policy": np.repeat(rng.integers(0, num_policies, (size, 1)), num_rows, axis=1),
   }
+  rows["stored_bonus"] = rows["r_int"].copy()
   for window, end, terminates in ((0, 3, 1), (1, 3, 0), (2, 5, 1), (3, 1, 1)):
     if end >= num_rows:
       continue

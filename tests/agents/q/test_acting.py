@@ -130,7 +130,7 @@ def test_first_priorities_are_of_n_step_errors(sequence_config, make_agent, case
   rewards = np.array([step.reward for step in steps], np.float64)
   column = lambda values, dtype: jnp.asarray(values, dtype)[None]  # noqa: E731
   values = values_lib.make_values(
-    config, agent.encoding.spec, 3, stores_r_int="r_int" in extras[0]
+    config, agent.encoding.spec, 3, knows_r_int="r_int" in extras[0]
   )
   prediction, _ = values.unroll(
     weights,
@@ -241,7 +241,7 @@ def test_the_policy_that_is_evaluated(sequence_config, make_agent, setting, poli
     types.ActorParams(weights, jnp.int32(0)), first, state
   )
   assert int(core.extras(state)["policy"]) == policy
-  values = values_lib.make_values(config, agent.encoding.spec, 3, stores_r_int=True)
+  values = values_lib.make_values(config, agent.encoding.spec, 3, knows_r_int=True)
   one = lambda x, dtype: jnp.asarray(x, dtype)[None, None]  # noqa: E731
   prediction, _ = values.unroll(
     weights,

@@ -12,7 +12,7 @@ import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.bonuses import ngu, tdu
+from explorax.agents.bonuses import dynamics, ngu, ride, tdu
 from explorax.agents.q import config as q_config
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
@@ -27,6 +27,15 @@ PLAIN = {
   "max_gradient_norm": None,
   "importance_exponent": 0.0,
 }
+RIDE = ride.RIDE(
+  dynamics.Dynamics(
+    embedding_size=4,
+    hidden_size=5,
+    inverse_weight=0.1,
+    forward_weight=10.0,
+    forward_error="distance",
+  )
+)
 EPINET = {"index_dim": 2, "num_members": 4, "head_size": 0, "duelling": False}
 
 
@@ -45,7 +54,8 @@ def unroll(agent, state, sample, key=None):
   )
   policy = sample.rows.get("policy", np.zeros_like(sample.rows["action"]))[:, 0]
   gamma = jnp.full(config.num_policies, config.discount)
-  windows = windows_lib.make_windows(sample, config, gamma, policy)
+  bonus = config.bonus and config.bonus.build(agent.encoding.spec, A)
+  windows = windows_lib.make_windows(sample, config, gamma, policy, bonus)
   return [
     jax.device_get(
       values.unroll(
@@ -231,6 +241,28 @@ def test_never_give_up_on_transitions(sequence_config, make_agent, sequence_samp
   np.testing.assert_allclose(output.metrics["loss"], total, rtol=1e-4)
   assert output.metrics["inverse_loss"] > 0
   moved = jax.tree.map(
-    lambda a, b: np.any(a != b), state.bonus_state.embedding, new.bonus_state.embedding
+    lambda a, b: np.any(a != b),
+    *(s.bonus_state.training.embedding for s in (state, new)),
   )
   assert all(jax.tree.leaves(moved))
+
+
+def test_ride_on_sequences_with_burn_in(sequence_config, make_agent, sequence_sample):
+  """R2D2's windows: the impact of each transition over the root of its visits."""
+  agent = make_agent(sequence_config(bonus=RIDE, beta=0.3))
+  assert "stored_bonus" in agent.replay.extras
+  sample = sequence_sample(0, agent)
+  state = start(agent)
+  new, output = jax.jit(agent.learner.update)(state, sample)
+  rows = {k: np.asarray(v, np.float64) for k, v in sample.rows.items()}
+  (layer,) = state.bonus_state.learning.params.embedding.embedding.values()
+  w = np.asarray(layer["w"], np.float64)
+  impact = np.linalg.norm(np.diff(rows["observation"], axis=1) @ w, axis=-1)
+  valid = rows["mask"][:, :-1].copy()
+  valid[sample.first["starts_episode"] == 0, : agent.config.burn_in] = 0.0
+  expected = np.sum(impact * rows["stored_bonus"][:, 1:] * valid) / valid.sum()
+  np.testing.assert_allclose(output.metrics["r_int"], expected, rtol=1e-4)
+  moved = jax.tree.map(
+    lambda a, b: np.any(a != b), state.bonus_state.learning, new.bonus_state.learning
+  )
+  assert all(jax.tree.leaves(moved.params))

@@ -271,7 +271,7 @@ def test_losses_targets_and_priorities(ngu, sequence_sample):
     np.testing.assert_allclose(
       output.priorities, reference.priorities(), rtol=1e-4, atol=1e-6
     )
-    inverse, rnd = frame_losses(state.bonus_state, sample, num_frames=3)
+    inverse, rnd = frame_losses(state.bonus_state.training, sample, num_frames=3)
     np.testing.assert_allclose(output.metrics["inverse_loss"], inverse, rtol=1e-5)
     np.testing.assert_allclose(output.metrics["rnd_loss"], rnd, rtol=1e-5)
 

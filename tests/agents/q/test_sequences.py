@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,7 +53,9 @@ def make_windows(sample, burn_in, bonus_end):
     lstm_size=1, burn_in=burn_in, sequence_length=4 - burn_in, target=greedy.PengQ()
   )
   policy = jnp.zeros(1, jnp.int32)
-  return windows.make_windows(sample, config, jnp.array([0.5]), policy, bonus_end)
+  spec = dm_env.specs.Array((1,), np.float32)
+  bonus = ngu.NeverGiveUp().build(spec, 3)._replace(end=bonus_end)
+  return windows.make_windows(sample, config, jnp.array([0.5]), policy, bonus)
 
 
 @pytest.mark.parametrize("starts", [0, 1])
@@ -66,14 +69,14 @@ def test_golden_table(starts):
   np.testing.assert_allclose(batch.reward, [[0.1, 0.2, 0.3, 0.0]])
   np.testing.assert_allclose(batch.discount, [[0.5, 0.5, 0.0, 0.0]])
   # The novelty of the last observation, row 3, belongs to the transition into it.
-  np.testing.assert_allclose(batch.r_int, [[5.0, 6.0, 7.0, 0.0]])
+  np.testing.assert_allclose(batch.stored, [[5.0, 6.0, 7.0, 0.0]])
   np.testing.assert_allclose(batch.real, [[1.0, 1.0, 1.0, 0.0, 0.0]])
   # At an episode's start there is nothing to warm up from.
   np.testing.assert_allclose(batch.trained, [[float(starts), 1.0, 1.0, 0.0]])
   np.testing.assert_allclose(batch.member_mask, np.ones((1, 4, 1)))
   np.testing.assert_allclose(inputs.observation, [[10, 11, 12, 13, 0]])
   source = make_windows(golden_sample(1), burn_in=0, bonus_end="source")
-  np.testing.assert_allclose(source.r_int, [[4.0, 5.0, 6.0, 7.0]])
+  np.testing.assert_allclose(source.stored, [[4.0, 5.0, 6.0, 7.0]])
 
 
 def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
@@ -163,8 +166,9 @@ def test_what_was_acted_is_unrolled_again(replay, truncate):
   store.close()
 
   policy = jnp.zeros(config.batch_size, jnp.int32)
-  batch = windows.make_windows(sample, config, jnp.array([0.9]), policy, "destination")
-  values = values_lib.make_values(config, agent.encoding.spec, 2, stores_r_int=True)
+  bonus = config.bonus.build(agent.encoding.spec, 2)
+  batch = windows.make_windows(sample, config, jnp.array([0.9]), policy, bonus)
+  values = values_lib.make_values(config, agent.encoding.spec, 2, knows_r_int=True)
   (weights,) = learner.get_variables(["params"])
   assert isinstance(weights, values_lib.Weights)
   rows = jax.tree.map(lambda x: x[:, :period], batch.inputs())

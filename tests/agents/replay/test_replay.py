@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
+from explorax.agents.bonuses import counts
 from explorax.agents.q import config as q_config
 from explorax.agents.q import windows as windows_lib
 from explorax.agents.replay import adder as adder_lib
@@ -197,7 +198,9 @@ def make_windows(sample, discount, num_members, end, n_step=1):
   """The learner's windows of a sample of transitions."""
   config = q_config.QConfig(num_members=num_members, n_step=n_step)
   policy = jnp.zeros(len(sample.probabilities), jnp.int32)
-  return windows_lib.make_windows(sample, config, jnp.array([discount]), policy, end)
+  bonus = counts.Counts().build(dm_env.specs.Array((), np.float32), 1)
+  bonus = bonus._replace(end=end) if "r_int" in sample.rows else None
+  return windows_lib.make_windows(sample, config, jnp.array([discount]), policy, bonus)
 
 
 def transitions_spec(n: int, **changes) -> types.ReplaySpec:
@@ -265,7 +268,7 @@ def test_transitions_of_the_golden_table(filled, collect, n, expected, end):
   last = batch.observations()[np.arange(len(expected)), batch.bootstrap_row(n)[:, 0]]
   np.testing.assert_array_equal(last, observations)
   r_int = way_in if end == "destination" else way_out
-  np.testing.assert_array_equal(batch.n_step_return(batch.r_int, n)[:, 0], r_int)
+  np.testing.assert_array_equal(batch.n_step_return(batch.stored, n)[:, 0], r_int)
   np.testing.assert_array_equal(batch.member_mask[:, 0], np.ones((len(expected), 2)))
 
 
@@ -287,7 +290,7 @@ def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
   sample = types.Sample(rows, first, np.ones(2, np.float32), np.int32(2))
   batch = make_windows(sample, 0.9, 3, "transition", n_step=2)
   np.testing.assert_array_equal(batch.member_mask[:, 0], [[1, 0, 1], [0, 1, 0]])
-  assert not np.any(batch.r_int)
+  assert not np.any(batch.stored)
 
 
 @pytest.mark.parametrize("n", [1, 3])

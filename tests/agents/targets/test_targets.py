@@ -110,9 +110,10 @@ class StoredFirstNumber(bonuses.Bonus):
   end: str
 
   def build(self, observation_spec, num_actions):
-    return bonuses.ActorBonus(
-      self.end, lambda: (), lambda state: state, lambda w, s, x, a, last: (x[0], s)
+    acting = bonuses.Acting(
+      lambda: (), lambda state: state, lambda w, s, x, a, last: (x[0], s)
     )
+    return bonuses.IntrinsicReward(self.end, acting)
 
 
 @pytest.mark.parametrize(
