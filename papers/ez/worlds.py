@@ -85,9 +85,6 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       panels.Panel(
         _draw_world,
         where={"kind": kind, "density": density},
-        legend={"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)}
-        if (kind, density) == (domains.WORLDS[0], config.densities[-1])
-        else None,
         grid=None,
         title=f"{kind}, {density:g}",
         xticks=[],
@@ -165,6 +162,9 @@ FIGURES = (
     compute=compute,
     panels=_panels,
     claims=lambda config: _CLAIMS,
-    size=(2.2, 2.4),
+    caption="The worlds of the first seed. A seed's denser worlds contain all "
+    "obstacles or traps of its sparser ones.",
+    kind="formula",
+    height=1.9,
   ),
 )
