@@ -276,7 +276,7 @@ def sooner(
   held = None if p >= LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
   if held is None and variance:
     factor = np.exp(scipy.stats.norm.ppf([1 - LEVEL / 2, POWER]).sum() / variance**0.5)
-    words += _detected(f"a hazard ratio of {factor:.2g}")
+    words += _detected(f"a hazard ratio of {factor:.2g}" if factor < 50 else math.nan)
   elif held is not None and seeds > LEAST_SEEDS:
     rests = [log_rank(a.without(i), b, 0) for i in range(len(a.solved))]
     rests += [log_rank(a, b.without(i), 0) for i in range(len(b.solved))]

@@ -206,7 +206,8 @@ def draw_row(
   marks = {"color": style.color, "marker": style.marker, "linestyle": ""}
   spread = row + np.linspace(-0.25, 0.25, len(x)) * (len(x) > 1)
   axes.plot(scale(x), spread, **marks, ms=3, alpha=0.45)
-  axes.plot(ends, [row, row], color=style.color, linewidth=1.8)
+  if len(x) > 3:  # Of three seeds or fewer, an interval would dwarf the rest.
+    axes.plot(ends, [row, row], color=style.color, linewidth=1.8)
   axes.plot(value, row, **marks, ms=7, mec="white")
 
 

@@ -32,7 +32,7 @@ class Panel:
     self,
     *layers: Layer,
     where: types.Selection | None = None,
-    legend: Literal["figure", "panel", "direct"] | None = "figure",
+    legend: Literal["figure", "row", "panel", "direct"] | None = "figure",
     share_y: bool = False,
     grid: Literal["both", "x", "y"] | None = "both",
     **axes: Any,
@@ -42,8 +42,8 @@ class Panel:
     Args:
       *layers: drawn one after another.
       where: selects the tasks for all layers.
-      legend: where lines are named: above all panels, below this one, or at their ends;
-        None if another panel names them.
+      legend: where lines are named: below all panels, below this row or this panel, or
+        at their ends; None if another panel names them.
       share_y: whether the panel has one y-axis with the others that share it.
       grid: lines at the ticks of both axes or of one, "x" or "y"; None for none.
       **axes: arguments of `Axes.set`, such as `title` and `xlabel`; `xscale` and
@@ -157,29 +157,45 @@ def draw(
   height: float,
   title: str = "",
 ) -> types.Drawing:
-  """Draws rows of panels; see `types.Figure`."""
+  """Draws rows of panels; see `types.Figure`.
+
+  Rows with different numbers of panels, or with lines of different names, are apart,
+  and name their lines below themselves.
+  """
+  by_row = [[p for p in row if p is not None and p.legend == "row"] for row in rows]
+  apart = any(by_row) or len({*map(len, rows)}) > 1
   with drawing.column(height * len(rows)) as fig:
     fig.suptitle(title, fontsize=11.5)
-    grid = fig.add_gridspec(len(rows), max(map(len, rows)))
-    places: dict[int, tuple[Any, list[int], list[int]]] = {}
-    for i, row in enumerate(rows):
-      for j, panel in enumerate(row):
-        if panel is not None:
-          _, ys, xs = places.setdefault(id(panel), (panel, [], []))
-          ys.append(i)
-          xs.append(j)
-    shared, named = None, {}
-    for panel, ys, xs in places.values():
-      spec = grid[min(ys) : max(ys) + 1, min(xs) : max(xs) + 1]
-      axes = fig.add_subplot(spec, sharey=shared if panel.share_y else None)
-      shared = axes if panel.share_y and shared is None else shared
-      panel.draw(axes, table)
-      if panel.legend == "figure":
-        handles, labels = axes.get_legend_handles_labels()
-        named = dict(zip(labels, handles, strict=True)) | named
-    if named:
-      letters = max(map(len, named)) + 6
-      columns = max(1, min(len(named), _LABELS_IN_A_ROW // letters))
-      place: Any = {"loc": "outside upper center", "ncols": columns}
-      fig.legend([*named.values()], [*named], **place)
+    if not apart:
+      _draw_rows(fig, rows, table)
+      return fig
+    for part, row in zip(fig.subfigures(len(rows)), rows, strict=True):
+      _draw_rows(part, [row], table)
   return fig
+
+
+def _draw_rows(
+  fig: Any, rows: Sequence[Sequence[Panel | Maps | None]], table: types.Table
+) -> None:
+  grid = fig.add_gridspec(len(rows), max(map(len, rows)))
+  places: dict[int, tuple[Any, list[int], list[int]]] = {}
+  for i, row in enumerate(rows):
+    for j, panel in enumerate(row):
+      if panel is not None:
+        _, ys, xs = places.setdefault(id(panel), (panel, [], []))
+        ys.append(i)
+        xs.append(j)
+  shared, named = None, {}
+  for panel, ys, xs in places.values():
+    spec = grid[min(ys) : max(ys) + 1, min(xs) : max(xs) + 1]
+    axes = fig.add_subplot(spec, sharey=shared if panel.share_y else None)
+    shared = axes if panel.share_y and shared is None else shared
+    panel.draw(axes, table)
+    if panel.legend in ("figure", "row"):
+      handles, labels = axes.get_legend_handles_labels()
+      named = dict(zip(labels, handles, strict=True)) | named
+  if named:
+    letters = max(map(len, named)) + 6
+    columns = max(1, min(len(named), _LABELS_IN_A_ROW // letters))
+    place: Any = {"loc": "outside lower center", "ncols": columns}
+    fig.legend([*named.values()], [*named], **place)

@@ -54,10 +54,17 @@ _AGENTS = {
   name: index
   for index, names in enumerate(
     (
-      ("tdu", "TDU", "NGU", "ngu", "Retrace(1)", "retrace_dqn", "ucb", "UCB"),
+      ("tdu", "TDU", "NGU", "ngu", "Retrace", "retrace_dqn", "ucb", "UCB"),
       ("bootstrapped_dqn", "bootstrapped DQN", "εz-greedy", "dqn_ez", "BDQN"),
-      ("ensemble_voting", "voting", "Tree-backup(1)", "noisy_dqn", "noisy networks"),
-      ("epinet", "SU", "Q*(1)", "ucb_infogain", "InfoGain", "R-MAX", "q_ucb", "Q+UCB"),
+      (
+        "ensemble_voting",
+        "voting",
+        "Tree-backup",
+        "tree-backup",
+        "noisy_dqn",
+        "noisy networks",
+      ),
+      ("epinet", "SU", "Q*", "ucb_infogain", "InfoGain", "R-MAX", "q_ucb", "Q+UCB"),
       ("double_dqn", "double DQN", "dqn", "ε-greedy", "Q-learning"),
       ("dqn_rnd", "RND", "tdu_bandit"),
       ("dqn_counts", "counts", "qu", "QU"),
@@ -76,11 +83,11 @@ def style(of: int | Style) -> Style:
 def styles(names: Sequence[str]) -> dict[str, Style]:
   """The styles of agents; each has the same in all drawings.
 
-  What comes after a comma or `@` is a variant: variants of an agent have shades of its
-  colour, from light to dark, and different markers. Other names have the styles that
-  are left, in their order.
+  What comes after a comma, a bracket or `@` is a variant: variants of an agent have its
+  marker, shades of its colour, from light to dark, and different lines. Other names
+  have the styles that are left, in their order.
   """
-  agents = {name: re.split(r"[,@]", name)[0].strip() for name in names}
+  agents = {name: re.split(r"[,@(]", name)[0].strip() for name in names}
   used = {_AGENTS[agent] for agent in agents.values() if agent in _AGENTS}
   left = [i for i in range(len(_STYLES)) if i not in used] or [*range(len(_STYLES))]
   others = [a for a in dict.fromkeys(agents.values()) if a not in _AGENTS]
@@ -92,8 +99,8 @@ def styles(names: Sequence[str]) -> dict[str, Style]:
     depth = 0.45 + 0.55 * count[agent] / total[agent] if total[agent] > 1 else 1.0
     hue = [int(_STYLES[index[agent]].color[i : i + 2], 16) for i in (1, 3, 5)]
     color = "#" + "".join(f"{round(255 - depth * (255 - x)):02X}" for x in hue)
-    like = style(index[agent] + count[agent] - 1)
-    found[name] = Style(color, like.linestyle, like.marker)
+    line = style(index[agent] + count[agent] - 1).linestyle
+    found[name] = Style(color, line, style(index[agent]).marker)
   return found
 
 

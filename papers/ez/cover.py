@@ -38,7 +38,7 @@ class Config(ranges.Checked):
     return [
       ("zeta", self.mu, f"zeta, μ = {self.mu:g}"),
       ("exponential", self.decay, f"exponential, λ = {self.decay:g}"),
-      ("exponential", 0.0, "no repeats (ε-greedy)"),
+      ("exponential", 0.0, "ε-greedy (no repeats)"),
       ("uniform", self.longest, f"uniform, N = {self.longest:g}"),
     ]
 
@@ -84,9 +84,22 @@ def _panel(config: Config, **around: Any) -> panels.Panel:
     for law, parameter, label in config.laws
     if law == "zeta" or (law == "exponential" and parameter > 0)
   ]
-  median = statistics.median_over_seeds
+
+  def median(x: np.ndarray) -> np.ndarray:
+    """NaN where the limit ended half of the trials."""
+    found = statistics.median_over_seeds(x)
+    return np.where(found < config.steps, found, np.nan)
+
+  def given_up(axes: types.Axes, table: types.Table) -> None:
+    for label, style in drawing.styles([*lines]).items():
+      x, y = layers.over("size", table.where(**lines[label]), "cover_steps")
+      x = x[np.median(y, axis=0) >= config.steps]
+      mark = {"color": style.color, "marker": style.marker, "fillstyle": "none"}
+      axes.plot(x, np.full(len(x), config.steps), linestyle="", **mark)
+
   return panels.Panel(
     layers.Curves("cover_steps", lines, "size", median, markers=True),
+    given_up,
     *bounds,
     layers.horizontal(config.steps, linestyle=":"),
     yscale="log",
@@ -173,8 +186,8 @@ FIGURES = (
     ],
     claims=_claims,
     caption="Points: medians over 100 trials with 95 % bootstrap intervals. Thin "
-    "lines: 1/ρ(ω), the appendix's bounds, in draws. Dotted: the limit, at which "
-    "trials were given up.",
+    "lines: 1/ρ(ω), the appendix's bounds, in draws. Hollow, at the dotted limit: "
+    "half of the trials or more were given up.",
     kind="exploration",
     height=3.5,
   ),

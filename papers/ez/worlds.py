@@ -100,6 +100,7 @@ def _draw_world(axes: types.Axes, table: types.Table) -> None:
   """The first seed's world."""
   (task,) = table
   greys = np.array(list(_CELLS.values()))[task.results["cells"][0]]
+  axes.spines[["top", "right"]].set_visible(True)
   axes.imshow(greys, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
   for name, grey in _CELLS.items():
     axes.plot([], [], "s", ms=8, mfc=str(grey), mec="black", label=name)

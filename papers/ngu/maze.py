@@ -311,7 +311,7 @@ FIGURES = (
     ],
     claims=lambda config: [_explores_more(*claim) for claim in _CLAIMS],
     caption="The most exploratory policy, acting greedily, in mazes of 7 × 7. Small "
-    "marks: seeds; large ones: means with 95 % t-intervals. Dotted: a policy at "
+    "marks: seeds; large ones: means. Dotted: a policy at "
     f"random ({_RANDOM:g}).",
     height=3.6,
     revision=2,

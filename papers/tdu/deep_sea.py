@@ -118,7 +118,13 @@ def _panels(config: Any, lines: layers.Lines) -> list[list[panels.Panel]]:
   sizes = ", ".join(map(str, config.sizes))
   return [
     [
-      episodes.rows(lines, limit, where=where, title=f"{version}, N = {sizes}")
+      episodes.rows(
+        lines,
+        limit,
+        where=where,
+        title=f"{version}, N = {sizes}",
+        **({"yticklabels": []} if where["stochastic"] else {}),
+      )
       for version, where in _VERSIONS.items()
     ]
   ]

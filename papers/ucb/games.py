@@ -120,7 +120,7 @@ def _panels(config: Config) -> list[list[panels.Panel | None]]:
       panels.Panel(
         layers.Curves("curve", by_temperature, x),
         where={"environment": GAMES[game]},
-        title=f"UCB and InfoGain: {game}",
+        title=game,
         xlabel="environment steps (thousands)",
         ylabel="return of 100 episodes" if not i else "",
       )
@@ -282,8 +282,8 @@ FIGURES = (
     compute=small.play,
     panels=_panels,
     claims=_claims,
-    caption="Above: small marks are seeds, large ones their means with 95 % "
-    "t-intervals. Below: thin lines are seeds, thick ones means. Three seeds.",
+    caption="Above: small marks are seeds, large ones their means. Below: thin lines "
+    "are seeds, thick ones means. Three seeds.",
     height=2.6,
   ),
 )

@@ -206,7 +206,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
     xlabel="size N",
   )
   return [
-    [deep_sea, deep_sea],
+    [deep_sea],
     [
       panels.Panel(
         layers.Curves("curve", agents, x),
