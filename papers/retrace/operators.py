@@ -348,11 +348,12 @@ FIGURES = (
     compute=_compute,
     panels=_panels,
     claims=lambda config: _CLAIMS,
-    caption="Above: the greatest factor by which an operator changes an error (a "
-    "contraction below 1), against the distance of the policies; a star is at Q^π(λ)'s "
-    "bound. Below, left: control with a fixed behaviour, on the processes on which "
-    "Q*(1) diverges; middle and right: returns at λ = 1 and ‖π − μ‖₁ = 0.8, where marks are measured and lines exact. Means over "
-    "100 decision processes (control: geometric); bands: 95 % bootstrap intervals.",
+    caption="Above: the greatest factor by which an operator changes an error, against "
+    "the distance of the policies; a star is at Q^π(λ)'s bound. Below, left: control "
+    "with a fixed behaviour, on the processes on which Q*(1) diverges; middle and "
+    "right: returns at λ = 1 and ‖π − μ‖₁ = 0.8, where marks are measured and lines "
+    "exact. Means over 100 decision processes (control: geometric); bands: 95 % "
+    "bootstrap intervals.",
     kind="operator",
     height=3.3,
   ),
