@@ -96,8 +96,8 @@ def _treasure_rows(found: results.Results) -> Iterator[tuple[str, float, list[st
 
 
 def _remark(done: Finished, found: results.Results, experiment: str) -> str:
-  """The length of its runs, and which agents have the same ones."""
-  same = [f"identical runs: {', '.join(x)}" for x in found.identical(experiment)]
+  """The length of its runs, and which agents have the same logs."""
+  same = [f"identical logs: {', '.join(x)}" for x in found.identical(experiment)]
   return "; ".join(filter(None, [_length(done, experiment), *same]))
 
 

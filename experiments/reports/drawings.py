@@ -33,7 +33,7 @@ def draw(found: results.Results) -> dict[str, list[pictures.Picture]]:
         "The scores of the table above as marks with bars for their intervals, a row "
         f"for each experiment: {', '.join(found.experiments)}.",
         "Scores by experiment; bars are 95 % intervals over seeds."
-        + " *: some agents have identical runs, see the table."
+        + " *: some agents have identical logs, see the table."
         * any(map(found.identical, found.experiments)),
       )
     ],
