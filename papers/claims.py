@@ -95,7 +95,7 @@ def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
     for k, n in zip(counts, sizes, strict=True)
   )
   gap = statistics.Interval(
-    np.float64(p - q),
+    np.asarray(p - q),
     p - q - np.hypot(p - low_p, high_q - q),
     p - q + np.hypot(high_p - p, q - low_q),
   )
@@ -239,13 +239,14 @@ class Times(NamedTuple):
 
 
 def sooner(
-  claim: str, a: Times, b: Times, names: str, kind: types.Kind | None = None
+  claim: str, groups: Iterable[Times], names: str, kind: types.Kind | None = None
 ) -> types.Finding:
-  """Whether group `a` solves problems in fewer episodes than group `b`.
+  """Whether the first of two groups solves problems in fewer episodes than the second.
 
   If all runs solved theirs, the test is of the ratio, of pairs of the same problem and
   seed if both groups have the same ones. Otherwise runs are censored at their limit.
   """
+  a, b = groups
   shares = [f"{np.sum(x.solved):.0f} of {x.solved.size}" for x in (a, b)]
   words = f"{names}: solved {' and '.join(shares)}"
   seeds = min(len(a.episodes), len(b.episodes))

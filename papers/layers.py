@@ -17,7 +17,7 @@ from explorax.papers import panels, types
 
 GREY = "#7F7F7F"
 THIN = {"linestyle": ":", "linewidth": 1.2}
-_HOLLOW = {"markerfacecolor": "white", "alpha": 0.9}
+_HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "alpha": 0.9}
 
 Lines = Mapping[str, types.Selection]
 
@@ -140,14 +140,14 @@ class Seeds:
         of_value = chosen.where(**{self.x: value})
         y, filled = of_value.score(self.y), of_value.score(self.filled) > 0
         x = value * self.dodge ** (i - middle)
-        marks = {"color": style.color, "marker": style.marker, "linestyle": ""}
+        marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
         axes.plot(np.full(sum(filled), x), y[filled], **marks, ms=4)
         axes.plot(np.full(sum(~filled), x), y[~filled], **marks, ms=6, **_HOLLOW)
         any_hollow |= not filled.all()
         median = np.median(np.where(filled, y, np.inf))
         if of_value.where(**self.joined):
           medians.append((x, median if np.isfinite(median) else np.nan))
-      line = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.4}
+      line: Any = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.4}
       axes.plot(*np.array(medians).T, **line)
       axes.plot([], [], marker=style.marker, ms=5, **line, label=label)
     if any_hollow:
@@ -178,7 +178,7 @@ class Rows:
       chosen, style = table.where(**self.lines[label]), styles[label]
       x = chosen.scores(self.x).ravel() if self.filled else chosen.score(self.x)
       y = row + np.linspace(-0.2, 0.2, len(x)) * (len(x) > 1)
-      marks = {"color": style.color, "marker": style.marker, "linestyle": ""}
+      marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
       if self.filled:
         filled = chosen.scores(self.filled).ravel() > 0
         axes.plot(x[filled], y[filled], **marks, ms=5)
@@ -203,7 +203,7 @@ def draw_row(
 ) -> None:
   """A small mark for each of `x` `[S]`, and their mean with its 95 % t-interval."""
   value, *ends = statistics.mean(x).map(scale)
-  marks = {"color": style.color, "marker": style.marker, "linestyle": ""}
+  marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
   spread = row + np.linspace(-0.25, 0.25, len(x)) * (len(x) > 1)
   axes.plot(scale(x), spread, **marks, ms=3, alpha=0.45)
   if len(x) > 3:  # Of three seeds or fewer, an interval would dwarf the rest.

@@ -83,13 +83,14 @@ def finish(
 
 def _label_ends(axes: types.Axes) -> None:
   """Names lines at their right ends, moved apart where they would overlap."""
-  handles, labels = axes.get_legend_handles_labels()
+  lines: Any
+  lines, labels = axes.get_legend_handles_labels()
   (low, high), place = axes.get_ylim(), axes.transData + axes.transAxes.inverted()
-  ends = [place.transform((h.get_xdata()[-1], h.get_ydata()[-1]))[1] for h in handles]
+  ends = [place.transform((h.get_xdata()[-1], h.get_ydata()[-1]))[1] for h in lines]
   at = -np.inf
   for i in np.argsort(ends):
     at = max(float(ends[i]), at + 0.07)
-    color = handles[i].get_color()
+    color = lines[i].get_color()
     axes.text(
       *(1.01, at, labels[i]), color=color, va="center", transform=axes.transAxes
     )
@@ -185,7 +186,7 @@ def _draw_rows(
         _, ys, xs = places.setdefault(id(panel), (panel, [], []))
         ys.append(i)
         xs.append(j)
-  shared, named = None, {}
+  shared, named = None, dict[str, Any]()
   for panel, ys, xs in places.values():
     spec = grid[min(ys) : max(ys) + 1, min(xs) : max(xs) + 1]
     axes = fig.add_subplot(spec, sharey=shared if panel.share_y else None)

@@ -65,7 +65,7 @@ def _not_in_most_pairs(
 def _more_episodes(measure: str, claim: str, table: types.Table) -> types.Finding:
   return claims.sooner(
     claim,
-    *(
+    (
       comparisons.times(measure, table.where(rule="ez", permuted=permuted))
       for permuted in _LABELS
     ),

@@ -145,13 +145,17 @@ def deep_sea(
       values = np.where(got_there > 0, episodes, np.inf)
       quartiles = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="higher")
       low, value, high = np.where(np.isfinite(quartiles), quartiles, np.nan)
-      color = {"color": style.color}
+      color: Any = {"color": style.color}
       axes.vlines(x, low, np.where(np.isnan(high), most, high), **color, linewidth=1.2)
-      line = {"linestyle": style.linestyle, "marker": style.marker, "markersize": 4}
+      line: Any = {
+        "linestyle": style.linestyle,
+        "marker": style.marker,
+        "markersize": 4,
+      }
       axes.plot(x, value, **color, **line, label=name)
       for at, count in zip(x, np.sum(got_there == 0, axis=0), strict=True):
         if count:
-          place = {"ha": "center", "fontsize": 7, "va": "bottom"}
+          place: Any = {"ha": "center", "fontsize": 7, "va": "bottom"}
           axes.text(at, most * (1.3 + 1.7 * number), f"{count}", **color, **place)
 
   return panels.Panel(

@@ -94,7 +94,7 @@ def _panel(config: Config, **around: Any) -> panels.Panel:
     for label, style in drawing.styles([*lines]).items():
       x, y = layers.over("size", table.where(**lines[label]), "cover_steps")
       x = x[np.median(y, axis=0) >= config.steps]
-      mark = {"color": style.color, "marker": style.marker, "fillstyle": "none"}
+      mark: Any = {"color": style.color, "marker": style.marker, "fillstyle": "none"}
       axes.plot(x, np.full(len(x), config.steps), linestyle="", **mark)
 
   return panels.Panel(

@@ -106,7 +106,7 @@ def _fewer_episodes(measure: str, table: types.Table) -> types.Finding | None:
   label, _ = comparisons.DEEP_SEA[measure]
   finding = claims.sooner(
     f"DeepSea, {label}: εz-greedy needs fewer episodes than ε-greedy at the largest N",
-    *(
+    (
       comparisons.times(measure, table.where(size=largest, **rule))
       for rule in (comparisons.EZ, comparisons.EPSILON)
     ),

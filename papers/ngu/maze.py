@@ -210,8 +210,7 @@ _CLAIMS: tuple[tuple[Any, ...], ...] = (
   ("k = 10 is better than 5", "learned", "k5"),
   ("k = 10 is better than 30", "learned", "k30"),
   ("a larger L is better", "l10", "learned"),
-  ("the most exploratory policy of 8 explores more than one alone",)
-  + ("n8", "learned", "ours"),
+  ("the most exploratory of 8 policies covers more than one", "n8", "learned", "ours"),
   ("the maze's β of 0.5 is better than 0.2", "learned", "beta02", "ours"),
   ("a memory of one episode is better than of 3", "learned", "three", "ours"),
 )

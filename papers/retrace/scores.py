@@ -254,6 +254,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       xlim=(0, 1),
     )
 
+  hidden: dict[str, Any] = {"yticklabels": []}
   games = [
     panels.Panel(
       layers.Rows(lambda table: table.joined("scores")[:, _LAST], lines),
@@ -261,7 +262,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       grid="x",
       legend=None,
       title=game.replace("_", " "),
-      **({"yticklabels": []} if i else {}),
+      **(hidden if i else {}),
     )
     for i, game in enumerate(config.games)
   ]

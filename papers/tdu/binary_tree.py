@@ -91,7 +91,7 @@ def _draw_ratios(config: Explorers, axes: types.Axes, table: types.Table) -> Non
   """A row for each N and β: the runs' ratios to those without a bonus."""
   base = np.log(episodes.to_solve(table.where(beta=0.0)))
   names = [f"TDU, β = {beta:g}" for beta in sorted(config.betas)]
-  labels = []
+  labels: list[str] = []
   for n in sorted(config.explorers):
     for beta, style in zip(
       sorted(config.betas), drawing.styles(names).values(), strict=True

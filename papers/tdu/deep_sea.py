@@ -143,11 +143,14 @@ def _suffers_from_noise(
     if not all(versions):
       return None
     pooled = [np.concatenate([x.ravel() for x in each]) for each in versions]
+    plain, noisy = pooled
     words = "; ".join(
       f"{version} {x.sum():.0f} of {len(x)} runs"
       for version, x in zip(_VERSIONS, pooled, strict=True)
     )
-    finding = claims.compare(claim, *pooled, f"solved: {words}; {{gap}}", spec=".2f")
+    finding = claims.compare(
+      claim, plain, noisy, f"solved: {words}; {{gap}}", spec=".2f"
+    )
     seeds = table.num_seeds()
     held = finding.held if (seeds or 0) >= claims.LEAST_SEEDS else None
     return finding._replace(num_seeds=seeds, held=held)

@@ -33,7 +33,7 @@ def fewer(
     if not all(groups) or groups[0] == groups[1]:
       return None
     times = (claims.Times(to_solve(group), is_solved(group)) for group in groups)
-    return claims.sooner(claim, *times, names, kind)
+    return claims.sooner(claim, times, names, kind)
 
   return claimed
 

@@ -5,6 +5,7 @@ that of Osband et al. (2020), Behaviour suite, for the experiment `deep_sea`.
 """
 
 import dataclasses
+import functools
 from typing import Annotated
 
 import numpy as np
@@ -94,6 +95,11 @@ def _until_mastered(table: types.Table) -> np.ndarray:
   return np.where(mastered > 0, mastered, table.per_seed("episodes"))
 
 
+def _is_reached(by: str, table: types.Table) -> np.ndarray:
+  """Whether each run got there, 0 or 1, `[S, sizes]`."""
+  return (table.per_seed(by) > 0).astype(np.float64)
+
+
 def _panels(config: Scaling) -> list[list[panels.Panel]]:
   lines = {label: {"agent": agent} for agent, label in _LABELS.items()}
   most = config.max_episodes
@@ -104,7 +110,7 @@ def _panels(config: Scaling) -> list[list[panels.Panel]]:
       most,
       layers.two_to_the_n((*sizes, *more)),
       y={"solved": episodes.to_solve, "mastered": _until_mastered}[by],
-      filled=lambda table, by=by: (table.per_seed(by) > 0).astype(float),
+      filled=functools.partial(_is_reached, by),
       what=by,
       dodge=1.008,
       joined={"own_mapping": None},
@@ -160,7 +166,7 @@ def _masters_sooner(table: types.Table) -> types.Finding | None:
     return None
   return claims.sooner(
     "TDU masters stochastic Deep Sea in fewer episodes than bootstrapped DQN",
-    *(
+    (
       claims.Times(_until_mastered(group), group.per_seed("mastered") > 0)
       for group in groups
     ),

@@ -106,7 +106,7 @@ def _panels(config: Config) -> list[list[panels.Panel | None]]:
   return [
     [
       panels.Panel(
-        layers.Rows("curve", every | by_temperature),
+        layers.Rows("curve", {**every, **by_temperature}),
         where={"environment": GAMES[game]},
         grid="x",
         legend=None,

@@ -124,7 +124,7 @@ def test_runs_that_did_not_solve_are_censored():
     times(([9, 14, 30, 30], 30), ([900, 1400, 3000, 3000], 3000)),
   )
   assert both[:2] == pytest.approx((2 * gap, 2 * variance))
-  found = claims.sooner("", a, b, "a and b")
+  found = claims.sooner("", (a, b), "a and b")
   assert found.measured.startswith(
     "a and b: solved 3 of 4 and 2 of 4; restricted means 11 and 21 episodes"
   )
@@ -136,7 +136,7 @@ def test_if_all_solved_the_ratio_of_pairs_is_tested():
     times(([2, 4, 8], 99), ([20, 40, 80], 99)),
     times(([3, 5, 9], 99), ([30, 50, 90], 99)),
   )
-  found = claims.sooner("", a, b, "a and b")
+  found = claims.sooner("", (a, b), "a and b")
   logs = np.log(a.episodes / b.episodes).ravel()
   assert found.p == pytest.approx(scipy.stats.ttest_1samp(logs, 0).pvalue)
   assert found.held and found.num_seeds == 3 and "slower in 0 of 6" in found.measured
