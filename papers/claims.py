@@ -21,104 +21,18 @@ decides by a function of its own, `All` joins claims.
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance
 from explorax.papers import types
 
 LEAST_SEEDS = 3  # With fewer seeds, no claim is decided.
-LEVEL = 0.05
-POWER = 0.8
 _MOST_LEFT_OUT = 30  # One of more seeds does not decide.
-
-
-class Tested(NamedTuple):
-  """A test of two groups.
-
-  Attributes:
-    gap: the mean of the first group minus that of the second.
-    p: two-sided.
-    name: of the test.
-    detectable: the difference that it detects with a probability of 0.8.
-  """
-
-  gap: statistics.Interval
-  p: float
-  name: str
-  detectable: float
-
-
-Test = Callable[[np.ndarray, np.ndarray], Tested]
-
-
-def paired(a: np.ndarray, b: np.ndarray) -> Tested:
-  """Student's t-test of the differences `[S]`."""
-  test = scipy.stats.ttest_rel
-  return _t_test(test, "paired t", statistics.mean(a - b), a, b)
-
-
-def unpaired(a: np.ndarray, b: np.ndarray) -> Tested:
-  """Welch's t-test of `[S]` and `[S']`."""
-  test = functools.partial(scipy.stats.ttest_ind, equal_var=False)
-  return _t_test(test, "Welch's t", statistics.difference(a, b), a, b)
-
-
-def _t_test(
-  test: Any, name: str, gap: statistics.Interval, a: np.ndarray, b: np.ndarray
-) -> Tested:
-  width = float(gap.high - gap.value)
-  if min(len(a), len(b)) < 2 or not width:  # One seed, or all have the same numbers.
-    return Tested(gap, float(min(len(a), len(b)) < 2 or not gap.value), name, math.nan)
-  found = test(a, b)
-  quantile, power = scipy.stats.t.ppf([1 - LEVEL / 2, POWER], found.df)
-  return Tested(gap, float(found.pvalue), name, width * (1 + power / quantile))
-
-
-def wilcoxon(a: np.ndarray, b: np.ndarray) -> Tested:
-  """Wilcoxon's signed-rank test of pairs; the interval is a bootstrap's."""
-  gap = statistics.bootstrap((a - b)[:, None]).at(0)
-  p = float(scipy.stats.wilcoxon(a, b).pvalue) if np.any(a != b) else 1.0
-  return Tested(gap, p, "Wilcoxon", paired(a, b).detectable)
-
-
-def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
-  """Fisher's exact test of the shares of ones; Newcombe's interval (1998)."""
-  counts, sizes = [int(np.sum(x)) for x in (a, b)], [len(a), len(b)]
-  (p, low_p, high_p), (q, low_q, high_q) = (
-    (k / n, *scipy.stats.binomtest(k, n).proportion_ci(method="wilson"))
-    for k, n in zip(counts, sizes, strict=True)
-  )
-  gap = statistics.Interval(
-    np.asarray(p - q),
-    p - q - np.hypot(p - low_p, high_q - q),
-    p - q + np.hypot(high_p - p, q - low_q),
-  )
-  value = _fisher_p(*counts, *sizes)
-  detectable = math.nan
-  if value >= LEVEL:
-    n, m = sizes
-    significant = np.array(
-      [[_fisher_p(i, j, n, m) < LEVEL for j in range(m + 1)] for i in range(n + 1)]
-    )
-    of_b = scipy.stats.binom.pmf(np.arange(m + 1), m, q)
-    for share in sorted(np.linspace(0, 1, 101), key=lambda x: abs(x - q)):
-      of_a = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
-      if of_a @ significant @ of_b >= POWER:
-        detectable = abs(share - q)
-        break
-  return Tested(gap, value, "Fisher's exact", detectable)
-
-
-def share(count: int, num: int) -> statistics.Interval:
-  """A share of runs with Clopper and Pearson's exact interval."""
-  ends = scipy.stats.binomtest(count, num).proportion_ci()
-  return statistics.Interval(*np.array([count / num, *ends]))
 
 
 def sign(claim: str, wins: int, losses: int, words: str, **more: Any) -> types.Finding:
@@ -128,13 +42,11 @@ def sign(claim: str, wins: int, losses: int, words: str, **more: Any) -> types.F
   """
   num = wins + losses
   p = float(scipy.stats.binomtest(wins, num).pvalue) if num else 1.0
-  held = None if p >= LEVEL else bool(wins > losses)
-  words = words.format(share=share(wins, num).words(".2f") if num else "none")
+  held = None if p >= significance.LEVEL else bool(wins > losses)
+  words = words.format(
+    share=significance.share(wins, num).words(".2f") if num else "none"
+  )
   return types.Finding(claim, words, held, test=f"sign, {_p_words(p)}", p=p, **more)
-
-
-def _fisher_p(i: int, j: int, n: int, m: int) -> float:
-  return float(scipy.stats.fisher_exact([[i, n - i], [j, m - j]]).pvalue)
 
 
 def compare(
@@ -146,7 +58,7 @@ def compare(
   less: bool = False,
   ratio: bool = False,
   spec: str = "+.3g",
-  test: Test = unpaired,
+  test: significance.Test = significance.unpaired,
   kind: types.Kind | None = None,
   games: Sequence[str] = (),
 ) -> types.Finding:
@@ -169,10 +81,10 @@ def compare(
   a, b = (np.asarray(x, np.float64) for x in (a, b))
   per_seed = [x.reshape(len(x), -1).mean(axis=1) for x in (a, b)]
   if np.isin(np.concatenate(per_seed), (0, 1)).all():
-    test = fisher
+    test = significance.fisher
   found, means = test(*per_seed), [np.mean(x) for x in per_seed]
   gap, detectable, seeds = found.gap, found.detectable, min(len(a), len(b))
-  held = None if found.p >= LEVEL else bool((gap.value < 0) == less)
+  held = None if found.p >= significance.LEVEL else bool((gap.value < 0) == less)
   if ratio:
     gap, means = gap.map(np.exp), [np.exp(x) for x in means]
   words = measured.format(a=means[0], b=means[1], gap=gap.words(spec))
@@ -181,12 +93,16 @@ def compare(
   elif held is None:
     words += _detected(f"a factor of {np.exp(detectable):.2g}" if ratio else detectable)
   else:
-    words += _rests_on({"one seed": _left_out(test, *per_seed)})
-    rests = {
-      game: [np.delete(x, i, axis=1).mean(axis=1) for x in (a, b)]
-      for i, game in enumerate(games)
-    }
-    words += _rests_on({game: test(*rest) for game, rest in rests.items()}, spec)
+    if max(map(len, per_seed)) <= _MOST_LEFT_OUT:
+      left_out = significance.left_out(test, per_seed, LEAST_SEEDS)
+      words += _rests_on({"one seed": max((x.p for x in left_out), default=0.0)})
+    rests = [
+      test(*(np.delete(x, i, axis=1).mean(axis=1) for x in (a, b)))
+      for i in range(len(games))
+    ]
+    gaps = [rest.gap.words(spec) for rest in rests]
+    without = dict(zip(games, [rest.p for rest in rests], strict=True))
+    words += _rests_on(without, dict(zip(games, gaps, strict=True)))
   name = f"{found.name}, {_p_words(found.p)}"
   return types.Finding(claim, words, held, seeds, kind, name, found.p)
 
@@ -198,48 +114,26 @@ def _detected(difference: float | str) -> str:
   return f"; {difference} would have been detected"
 
 
-def _left_out(test: Test, a: np.ndarray, b: np.ndarray) -> Tested | None:
-  """The test with the greatest p without a pair, or without one seed of a group."""
-  groups = [[a, b]]
-  if test not in (paired, wilcoxon):
-    groups = [[a], [b]]
-  without = []
-  for i, group in enumerate(groups):
-    if LEAST_SEEDS < len(group[0]) <= _MOST_LEFT_OUT:
-      for seed in range(len(group[0])):
-        rest = [np.delete(x, seed) for x in group]
-        without.append(test(*rest[:1], *rest[1:] or [b]) if not i else test(a, *rest))
-  return max(without, key=lambda tested: tested.p, default=None)
-
-
-def _rests_on(without: Mapping[str, Tested | None], spec: str = "") -> str:
+def _rests_on(ps: Mapping[str, float], gaps: Mapping[str, str] | None = None) -> str:
   """Words if a decided claim is undecided without one seed, or without a game."""
-  known = {x: tested for x, tested in without.items() if tested and tested.p >= LEVEL}
-  if not known:
+  without = [name for name, p in ps.items() if p >= significance.LEVEL]
+  if not without:
     return ""
-  last = max(known.values(), key=lambda tested: tested.p)
-  gap = f": {last.gap.words(spec)}" if spec and len(known) == 1 else ""
-  p = _p_words(last.p)
-  p = p.replace("=", "up to") if len(known) > 1 else p
-  return f"; undecided without {' or '.join(known)}{gap}, {p}"
+  p, several = _p_words(max(ps.values())), len(without) > 1
+  gap = f": {gaps[without[0]]}" if gaps and not several else ""
+  p = p.replace("=", "up to") if several else p
+  return f"; undecided without {' or '.join(without)}{gap}, {p}"
 
 
 def _p_words(p: float) -> str:
   return f"p = {p:.2g}" if p > 1e-4 else "p < 0.0001"
 
 
-class Times(NamedTuple):
-  """Episodes to solve problems, `[S, P]`; where not `solved`, the limit of the run."""
-
-  episodes: np.ndarray
-  solved: np.ndarray
-
-  def without(self, seed: int) -> "Times":
-    return Times(*(np.delete(x, seed, axis=0) for x in self))
-
-
 def sooner(
-  claim: str, groups: Iterable[Times], names: str, kind: types.Kind | None = None
+  claim: str,
+  groups: Iterable[significance.Times],
+  names: str,
+  kind: types.Kind | None = None,
 ) -> types.Finding:
   """Whether the first of two groups solves problems in fewer episodes than the second.
 
@@ -266,62 +160,29 @@ def sooner(
       less=True,
       ratio=True,
       spec=".3f",
-      test=paired if same else unpaired,
+      test=significance.paired if same else significance.unpaired,
       kind=kind,
     )
     decided = found.held if seeds >= LEAST_SEEDS else None
     return found._replace(num_seeds=seeds, held=decided)
-  gap, variance, p = log_rank(a, b)
+  gap, variance, p = significance.log_rank(a, b)
   means = [np.mean(x.episodes) for x in (a, b)]
   words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} episodes"
-  held = None if p >= LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
+  held = None if p >= significance.LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
   if held is None and variance:
-    factor = np.exp(scipy.stats.norm.ppf([1 - LEVEL / 2, POWER]).sum() / variance**0.5)
+    factor = np.exp(
+      scipy.stats.norm.ppf([1 - significance.LEVEL / 2, significance.POWER]).sum()
+      / variance**0.5
+    )
     words += _detected(f"a hazard ratio of {factor:.2g}" if factor < 50 else math.nan)
   elif held is not None and seeds > LEAST_SEEDS:
-    rests = [log_rank(a.without(i), b, 0) for i in range(len(a.solved))]
-    rests += [log_rank(a, b.without(i), 0) for i in range(len(b.solved))]
-    which = int(np.argmin([abs(rest[0]) / rest[1] ** 0.5 for rest in rests]))
-    first = which < len(a.solved)
-    rest = (a.without(which), b) if first else (a, b.without(which - len(a.solved)))
-    none = statistics.Interval(*np.zeros(3))
-    words += _rests_on({"one seed": Tested(none, log_rank(*rest)[2], "", math.nan)})
+    rests = [(a.without(i), b) for i in range(len(a.solved))]
+    rests += [(a, b.without(i)) for i in range(len(b.solved))]
+    gaps = [significance.log_rank(*rest, num_permutations=0)[0] for rest in rests]
+    closest = int(np.argmin(np.abs(gaps)))
+    without = significance.log_rank(*rests[closest])
+    words += _rests_on({"one seed": without[2]})
   return types.Finding(claim, words, held, seeds, kind, f"log-rank, {_p_words(p)}", p)
-
-
-def log_rank(
-  a: Times, b: Times, num_permutations: int = 10_000
-) -> tuple[float, float, float]:
-  """The log-rank test, stratified by problem (Mantel, 1966).
-
-  The groups are permuted within problems, since seeds are few.
-
-  Returns:
-    By how much the solutions of `a` exceed those expected, the variance of this number,
-    and the p of the permutations, two-sided.
-  """
-  if a.episodes.shape[1] != b.episodes.shape[1]:  # Not the same problems: no strata.
-    a, b = (Times(*(x.reshape(-1, 1) for x in group)) for group in (a, b))
-  rng = np.random.default_rng(0)
-  gap, variance, drawn = 0.0, 0.0, np.zeros(num_permutations)
-  for i in range(a.episodes.shape[1]):
-    times, solved = (
-      np.concatenate([x[:, i], y[:, i]]) for x, y in zip(a, b, strict=True)
-    )
-    num, at_risk = len(a.episodes), times[:, None] >= times
-    # Each event adds to the scores of those at risk: the sum over `a` is observed minus
-    # expected.
-    events = np.where(solved, 1.0 / at_risk.sum(axis=0), 0.0)
-    scores = solved - at_risk @ events
-    gap += scores[:num].sum()
-    for time in np.unique(times[solved > 0]):
-      n, of_a = np.sum(times >= time), np.sum(times[:num] >= time)
-      d = np.sum(solved[times == time])
-      variance += d * of_a * (n - of_a) * (n - d) / (n**2 * max(n - 1, 1))
-    tiled = np.tile(scores, (num_permutations, 1))
-    drawn += rng.permuted(tiled, axis=1)[:, :num].sum(axis=1)
-  extreme = np.sum(np.abs(drawn) >= abs(gap) - 1e-9)
-  return float(gap), float(variance), float((1 + extreme) / (1 + num_permutations))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -348,7 +209,7 @@ class Compare:
   )
   less: bool = False
   spec: str = "+.3g"
-  test: Test = unpaired
+  test: significance.Test = significance.unpaired
   kind: types.Kind | None = None
 
   def __call__(self, table: types.Table) -> types.Finding | None:
@@ -435,9 +296,12 @@ def all_of(
   The tests of several parts are corrected by Holm's method.
   """
   tests = [part for part in parts if part.p is not None]
-  corrected = dict(zip(map(id, tests), holm([x.p for x in tests]), strict=True))
+  corrected = dict(
+    zip(map(id, tests), significance.holm([x.p or 0.0 for x in tests]), strict=True)
+  )
   held = all_hold(
-    None if corrected.get(id(part), 0.0) >= LEVEL else part.held for part in parts
+    None if corrected.get(id(part), 0.0) >= significance.LEVEL else part.held
+    for part in parts
   )
   words = separator.join(part.measured for part in parts)
   seeds = [part.num_seeds for part in parts if part.num_seeds is not None]
@@ -448,16 +312,6 @@ def all_of(
     names += f"{holms}, {_p_words(max(corrected.values()))}"
   kind = kinds.pop() if len(kinds) == 1 else None
   return types.Finding(claim, words, held, min(seeds, default=None), kind, names)
-
-
-def holm(ps: Sequence[float | None]) -> list[float]:
-  """p corrected for several tests by Holm's step-down method (1979)."""
-  values = np.array(ps, np.float64)
-  order = np.argsort(values)
-  steps = values[order] * np.arange(len(values), 0, -1)
-  corrected = np.empty_like(values)
-  corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-  return corrected.tolist()
 
 
 def negated(held: bool | None) -> bool | None:

@@ -141,7 +141,8 @@ class Seeds:
         y, filled = of_value.score(self.y), of_value.score(self.filled) > 0
         x = value * self.dodge ** (i - middle)
         marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
-        axes.plot(np.full(sum(filled), x), y[filled], **marks, ms=4)
+        size: Any = {"ms": 4} if len(y) <= drawing.FEW else {"ms": 3, "alpha": 0.4}
+        axes.plot(np.full(sum(filled), x), y[filled], **marks, **size)
         axes.plot(np.full(sum(~filled), x), y[~filled], **marks, ms=6, **_HOLLOW)
         any_hollow |= not filled.all()
         median = np.median(np.where(filled, y, np.inf))

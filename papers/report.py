@@ -222,32 +222,25 @@ def page(directory: pathlib.Path) -> str:
 
 
 def _counts(rows: Sequence[tuple[str, str, str]]) -> list[str]:
-  """The number of claims with each verdict, by kind, and by figure and kind."""
-  counts = collections.Counter(rows)
-  verdicts = types.VERDICTS.values()
+  """The number of claims with each verdict, by kind and by figure."""
+  verdicts = tuple(types.VERDICTS.values())
 
-  def row(kind: str, figure: str | None) -> list[str]:
-    return [
-      str(sum(counts[f, kind, v] for f in ({figure} if figure else figures)))
-      for v in verdicts
-    ]
-
-  figures = dict.fromkeys(figure for figure, _, _ in rows)
-  kinds = [kind for kind in types.KINDS if any(kind == k for _, k, _ in rows)]
-  return [
-    _table(
-      ("kind", "claims that are", *verdicts),
-      [(kind, types.KINDS[kind], *row(kind, None)) for kind in kinds],
-    ),
-    _table(
-      ("figure", "kind", *verdicts),
+  def table(names: tuple[str, ...], by: int, heads: Mapping[str, Sequence[str]]) -> str:
+    counts = collections.Counter((row[by], row[2]) for row in rows)
+    return _table(
+      (*names, *verdicts),
       [
-        (figure, kind, *row(kind, figure))
-        for figure in figures
-        for kind in kinds
-        if any(counts[figure, kind, v] for v in verdicts)
+        (*head, *(str(counts[one, verdict]) for verdict in verdicts))
+        for one, head in heads.items()
+        if any(row[by] == one for row in rows)
       ],
-    ),
+    )
+
+  kinds = {str(kind): (kind, words) for kind, words in types.KINDS.items()}
+  figures = {figure: (figure,) for figure, _, _ in rows}
+  return [
+    table(("kind", "claims that are"), 1, kinds),
+    table(("figure",), 0, figures),
   ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorax.environments import atari57
-from explorax.experiments.recording import drawing
+from explorax.experiments.recording import significance
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import domains, runs
 
@@ -50,7 +50,7 @@ def earns_more(
   where: types.Selection,
   y: str = "discounted_returns",
   spec: str = ".3f",
-  test: claims.Test = claims.unpaired,
+  test: significance.Test = significance.unpaired,
 ) -> claims.Compare:
   """That εz-greedy earns more than ε-greedy.
 
@@ -119,55 +119,32 @@ DEEP_SEA = {
 
 
 DEEP_SEA_CAPTION = (
-  "A point is the median of 30 seeds, its bar their middle half, where so many got "
-  "there before the limit. Above the limit: how many of 30 did not."
+  "A mark is a run of a seed; hollow, at the limit: it did not get there. Lines join "
+  "medians where more than half of the seeds got there."
 )
 
 
-def times(measure: str, table: types.Table) -> claims.Times:
+def times(measure: str, table: types.Table) -> significance.Times:
   """Episodes of one of `DEEP_SEA`, and whether the runs got there."""
   _, reached = DEEP_SEA[measure]
-  return claims.Times(table.per_seed(measure), table.per_seed(reached) > 0)
+  return significance.Times(table.per_seed(measure), table.per_seed(reached) > 0)
 
 
 def deep_sea(
   measure: str, sizes: Sequence[int], most: int, where: types.Selection, title: str
 ) -> panels.Panel:
-  """Medians and quartiles of one of `DEEP_SEA` against the size, as far as known."""
+  """The runs' numbers of one of `DEEP_SEA` against the size, up to the limit."""
   label, reached = DEEP_SEA[measure]
-
-  def draw_medians(axes: types.Axes, table: types.Table) -> None:
-    styles = drawing.styles([*LINES])
-    for number, (name, rule) in enumerate(LINES.items()):
-      own, style = table.where(**rule), styles[name]
-      x, episodes = layers.over("size", own, measure)
-      _, got_there = layers.over("size", own, reached)
-      values = np.where(got_there > 0, episodes, np.inf)
-      quartiles = np.quantile(values, [0.25, 0.5, 0.75], axis=0, method="higher")
-      low, value, high = np.where(np.isfinite(quartiles), quartiles, np.nan)
-      color: Any = {"color": style.color}
-      axes.vlines(x, low, np.where(np.isnan(high), most, high), **color, linewidth=1.2)
-      line: Any = {
-        "linestyle": style.linestyle,
-        "marker": style.marker,
-        "markersize": 4,
-      }
-      axes.plot(x, value, **color, **line, label=name)
-      for at, count in zip(x, np.sum(got_there == 0, axis=0), strict=True):
-        if count:
-          place: Any = {"ha": "center", "fontsize": 7, "va": "bottom"}
-          axes.text(at, most * (1.3 + 1.7 * number), f"{count}", **color, **place)
-
   return panels.Panel(
     layers.two_to_the_n(sizes),
     layers.horizontal(most, "limit", linestyle=":"),
-    draw_medians,
+    layers.Seeds(measure, "size", LINES, reached, "not reached", dodge=1.02),
     where=where,
     title=f"{title}: {label}",
     xlabel="size N",
     ylabel="episodes",
     yscale="log",
-    ylim=(3, 8 * most),
+    ylim=(1, 3 * most),
     xticks=sizes,
   )
 
@@ -274,6 +251,6 @@ def random_ties_earn_more(where: str, **first: Any) -> claims.Compare:
     {**EZ, "ties": "random", **first},
     {**EPSILON, "ties": "random", **first},
     "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
-    test=claims.paired,
+    test=significance.paired,
     kind="ours",
   )

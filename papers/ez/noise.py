@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance, statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -66,7 +66,7 @@ def _some_noise_helps(table: types.Table) -> types.Finding:
     y[1::2, best],
     y[1::2, 0],
     f"with noise at {noises[best]:g}, the best by the other half of the seeds: {{gap}}",
-    test=claims.paired,
+    test=significance.paired,
   )
 
 
@@ -83,7 +83,12 @@ def _harms(claim: str, from_best: bool, table: types.Table) -> types.Finding:
     measured = f"{label} {{gap}} from {noises[start]:g} to {noises[-1]:g}"
     parts.append(
       claims.compare(
-        "", tested[:, -1], tested[:, start], measured, less=True, test=claims.paired
+        "",
+        tested[:, -1],
+        tested[:, start],
+        measured,
+        less=True,
+        test=significance.paired,
       )
     )
   return claims.all_of(claim, parts)
@@ -127,7 +132,7 @@ def _gridworld_claims(config: Config) -> list[types.Claim]:
       {**comparisons.EZ, **first},
       {**comparisons.EPSILON, **first},
       "{gap}",
-      test=claims.paired,
+      test=significance.paired,
     ),
     main(_some_noise_helps),
     main(functools.partial(_harms, "strong noise harms both", True)),

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from explorax import ranges
+from explorax.experiments.recording import significance
 from explorax.papers import claims, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -71,7 +72,7 @@ def _ends(y: np.ndarray) -> np.ndarray:
 def _against_zero(claim: str, x: np.ndarray, words: str) -> types.Finding:
   """That paired differences are below 0."""
   return claims.compare(
-    claim, x, np.zeros_like(x), words, less=True, test=claims.paired
+    claim, x, np.zeros_like(x), words, less=True, test=significance.paired
   )
 
 
@@ -109,7 +110,7 @@ def _harder_for_ez(claim: str, table: types.Table) -> types.Finding:
 def _nowhere_less(claim: str, table: types.Table) -> types.Finding:
   densities = sorted(table.values("density"))
   parts = [
-    claims.compare("", gap, np.zeros_like(gap), "{gap}", test=claims.paired)
+    claims.compare("", gap, np.zeros_like(gap), "{gap}", test=significance.paired)
     for gap in _gaps(table).T
   ]
   worst = int(np.argmin(_gaps(table).mean(axis=0)))
@@ -129,7 +130,7 @@ def _claims(config: Config) -> list[types.Claim]:
       {**comparisons.EZ, **main, "density": first},
       {**comparisons.EPSILON, **main, "density": first},
       "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
-      test=claims.paired,
+      test=significance.paired,
     ),
     *(
       lambda table, of=function, claim=claim: of(claim, table.where(**main))

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorax import ranges
+from explorax.experiments.recording import significance
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, runs
 from explorax.papers.ez import domains as domains_lib
@@ -155,7 +156,7 @@ def _claims(config: Config) -> list[types.Claim]:
     ),
     *(
       comparisons.earns_more(
-        f"GridWorld, {ties} ties", {**room, "ties": ties}, test=claims.paired
+        f"GridWorld, {ties} ties", {**room, "ties": ties}, test=significance.paired
       )
       for ties in domains_lib.TIES
     ),

@@ -13,7 +13,7 @@ from explorax import environments, ranges
 from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
 from explorax.experiments import job, launch, overrides, presets
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance, statistics
 from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
 
@@ -100,17 +100,12 @@ def agent_config(settings: types.Settings) -> Any:
 def _tasks(config: Config) -> list[types.Task]:
   settings = dataclasses.asdict(config)
   del settings["num_seeds"], settings["agents"], settings["baseline_seeds"]
+  seeds = dict.fromkeys(_AGENTS, config.num_seeds) | {"learned": config.baseline_seeds}
   return [
     task
     for agent in config.agents
-    for task in types.split(
-      agent, {**settings, "agent": agent}, _num_seeds(config, agent)
-    )
+    for task in types.split(agent, {**settings, "agent": agent}, seeds[agent])
   ]
-
-
-def _num_seeds(config: Config, agent: str) -> int:
-  return config.baseline_seeds if agent == "learned" else config.num_seeds
 
 
 def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
@@ -176,7 +171,7 @@ def _explores_more(
   agent: str,
   other: str,
   kind: types.Kind | None = None,
-  test: claims.Test = claims.unpaired,
+  test: significance.Test = significance.unpaired,
 ) -> claims.Compare:
   return claims.Compare(
     claim,
@@ -263,13 +258,13 @@ FIGURES = (
         "learned controllable states explore more than random projections",
         "learned",
         "random",
-        test=claims.paired,
+        test=significance.paired,
       ),
       _explores_more(
         "learned controllable states explore more than RND",
         "learned",
         "rnd",
-        test=claims.paired,
+        test=significance.paired,
       ),
       claims.Check(
         "with learned states, nearly any maze is explored (at least 0.8 of it)",

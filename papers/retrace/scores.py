@@ -12,7 +12,7 @@ from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import job, launch, presets
-from explorax.experiments.recording import drawing
+from explorax.experiments.recording import drawing, significance
 from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import runs
@@ -310,7 +310,7 @@ def _above(claim: str, other: str, window: int | None) -> types.Claim:
       z[other],
       words,
       spec=".3f",
-      test=claims.wilcoxon if window is None else claims.paired,
+      test=significance.wilcoxon if window is None else significance.paired,
       kind="published" if window is None else None,
       games=() if window is None else table.values("game"),
     )

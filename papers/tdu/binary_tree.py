@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import drawing
+from explorax.experiments.recording import drawing, significance
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import episodes, runs
 
@@ -114,7 +114,7 @@ def _greater_is_faster(table: types.Table) -> types.Finding:
   )
   parts = [
     claims.compare(
-      "", y, x, "{gap}", less=True, ratio=True, spec=".3f", test=claims.paired
+      "", y, x, "{gap}", less=True, ratio=True, spec=".3f", test=significance.paired
     )
     for x, y in [
       (logs[0], logs[-1]),

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from explorax import ranges
+from explorax.experiments.recording import significance
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import episodes, runs
 
@@ -174,7 +175,9 @@ def _only_tdu(table: types.Table) -> types.Finding | None:
   if runs.TDU not in counts:
     return None
   nearly = {
-    agent: claims.all_hold(claims.share(*x).is_above(_NEARLY) for x in of_versions)
+    agent: claims.all_hold(
+      significance.share(*x).is_above(_NEARLY) for x in of_versions
+    )
     for agent, of_versions in counts.items()
   }
   listed = ", ".join(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from explorax.experiments.recording import significance
 from explorax.papers import claims, layers, panels, types
 
 
@@ -32,7 +33,7 @@ def fewer(
     groups = [table.where(**a), table.where(**b)]
     if not all(groups) or groups[0] == groups[1]:
       return None
-    times = (claims.Times(to_solve(group), is_solved(group)) for group in groups)
+    times = (significance.Times(to_solve(group), is_solved(group)) for group in groups)
     return claims.sooner(claim, times, names, kind)
 
   return claimed

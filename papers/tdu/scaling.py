@@ -11,7 +11,7 @@ from typing import Annotated
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import statistics, summary
+from explorax.experiments.recording import significance, statistics, summary
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import episodes, runs
 
@@ -167,7 +167,7 @@ def _masters_sooner(table: types.Table) -> types.Finding | None:
   return claims.sooner(
     "TDU masters stochastic Deep Sea in fewer episodes than bootstrapped DQN",
     (
-      claims.Times(_until_mastered(group), group.per_seed("mastered") > 0)
+      significance.Times(_until_mastered(group), group.per_seed("mastered") > 0)
       for group in groups
     ),
     "TDU and bootstrapped DQN (mastered counts as solved)",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy
 
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance, statistics
 from explorax.papers import claims, types
 
 SEEDS = np.linspace(-1, 1, 20)
@@ -40,11 +40,13 @@ def test_a_claim_is_decided_by_the_test_of_the_difference(shift, less):
 def test_a_pair_of_seeds_decides_what_separate_seeds_do_not():
   a, b = SEEDS + 0.1 + 0.01 * SEEDS**2, SEEDS
   assert claims.compare("", a, b).held is None
-  assert claims.compare("", a, b, test=claims.paired).held is True
-  assert claims.paired(a, b).p == pytest.approx(scipy.stats.ttest_rel(a, b).pvalue)
+  assert claims.compare("", a, b, test=significance.paired).held is True
+  assert significance.paired(a, b).p == pytest.approx(
+    scipy.stats.ttest_rel(a, b).pvalue
+  )
   # Seven pairs of one sign: 2 · 2⁻⁷.
   differences = np.array([1, 2, 3, 4, 5, 6, 700.0])
-  found = claims.compare("", differences, 0 * differences, test=claims.wilcoxon)
+  found = claims.compare("", differences, 0 * differences, test=significance.wilcoxon)
   assert found.held and found.p == 2**-6 and found.test == "Wilcoxon, p = 0.016"
 
 
@@ -59,14 +61,16 @@ def test_yes_or_no_is_an_exact_test():
   assert found.held and found.test == "Fisher's exact, p = 0.014"
   # Newcombe (1998), table II: 56 of 70 and 48 of 80 are 0.2 [0.0524, 0.3339] apart.
   a, b = np.repeat([1.0, 0.0], [56, 14]), np.repeat([1.0, 0.0], [48, 32])
-  np.testing.assert_allclose(claims.fisher(a, b).gap, [0.2, 0.0524, 0.3339], atol=5e-5)
+  np.testing.assert_allclose(
+    significance.fisher(a, b).gap, [0.2, 0.0524, 0.3339], atol=5e-5
+  )
   few = claims.compare("", solved[-5:], other[-10:-5])
   assert few.held is None and "no difference would have been detected" in few.measured
   assert claims.sign("", 9, 1, "{share}").p == 22 / 2**10
-  assert claims.share(3, 3).low == pytest.approx(0.025 ** (1 / 3))
+  assert significance.share(3, 3).low == pytest.approx(0.025 ** (1 / 3))
 
 
-@pytest.mark.parametrize("test", [claims.paired, claims.unpaired])
+@pytest.mark.parametrize("test", [significance.paired, significance.unpaired])
 def test_a_detectable_difference_is_found_four_times_of_five(test):
   rng = np.random.default_rng(0)
   detectable = test(*rng.normal(size=(2, 4000))).detectable
@@ -81,26 +85,26 @@ def test_a_detectable_difference_is_found_four_times_of_five(test):
 def test_a_result_that_rests_on_one_seed_or_one_game_says_so():
   a = np.array([[1.0, 0.1], [1.1, 0.2], [0.9, -0.1], [1.0, -0.2]])
   found = claims.compare(
-    "", a, 0 * a, "{gap}", test=claims.paired, games=["one", "other"]
+    "", a, 0 * a, "{gap}", test=significance.paired, games=["one", "other"]
   )
   assert found.held and "undecided without one: +" in found.measured
   assert "other" not in found.measured
   seeds = np.array([1.0, 0.9, 1.1, 0.35])
-  found = claims.compare("", seeds, 0 * seeds, test=claims.paired)
+  found = claims.compare("", seeds, 0 * seeds, test=significance.paired)
   worst = max(scipy.stats.ttest_1samp(np.delete(seeds, i), 0).pvalue for i in range(4))
   assert found.held and worst > 0.05
   assert found.measured.endswith(f"; undecided without one seed, p = {worst:.2g}")
 
 
-def times(*columns: tuple[list[int], int]) -> claims.Times:
+def times(*columns: tuple[list[int], int]) -> significance.Times:
   """Episodes of the seeds of each problem; those at its limit are not solved."""
   episodes = np.array([column for column, _ in columns], float).T
-  return claims.Times(episodes, episodes < [limit for _, limit in columns])
+  return significance.Times(episodes, episodes < [limit for _, limit in columns])
 
 
 def test_runs_that_did_not_solve_are_censored():
   a, b = times(([3, 5, 7, 30], 30)), times(([9, 14, 30, 30], 30))
-  gap, variance, p = claims.log_rank(a, b)
+  gap, variance, p = significance.log_rank(a, b)
   censored = [
     scipy.stats.CensoredData.right_censored(x.episodes[:, 0], ~x.solved[:, 0])
     for x in (a, b)
@@ -109,17 +113,17 @@ def test_runs_that_did_not_solve_are_censored():
   assert gap**2 / variance == pytest.approx(expected.statistic**2)
   assert gap > 0  # Group a solves sooner.
   # All 70 ways to choose four of the eight runs, by the same statistic.
-  pooled = claims.Times(*(np.concatenate(x) for x in zip(a, b, strict=True)))
+  pooled = significance.Times(*(np.concatenate(x) for x in zip(a, b, strict=True)))
 
   def exceeds(chosen: tuple[int, ...]) -> float:
     rows = np.isin(range(8), chosen)
-    groups = (claims.Times(*(x[r] for x in pooled)) for r in (rows, ~rows))
-    return claims.log_rank(*groups, 0)[0]
+    groups = (significance.Times(*(x[r] for x in pooled)) for r in (rows, ~rows))
+    return significance.log_rank(*groups, 0)[0]
 
   every = [abs(exceeds(chosen)) for chosen in itertools.combinations(range(8), 4)]
   assert p == pytest.approx(np.mean(np.array(every) >= gap - 1e-9), abs=0.02)
   # Strata: a problem's times are compared with its own alone.
-  both = claims.log_rank(
+  both = significance.log_rank(
     times(([3, 5, 7, 30], 30), ([300, 500, 700, 3000], 3000)),
     times(([9, 14, 30, 30], 30), ([900, 1400, 3000, 3000], 3000)),
   )
@@ -128,7 +132,7 @@ def test_runs_that_did_not_solve_are_censored():
   assert found.measured.startswith(
     "a and b: solved 3 of 4 and 2 of 4; restricted means 11 and 21 episodes"
   )
-  assert claims.log_rank(times(([9, 9], 9)), times(([9, 9], 9)))[1:] == (0, 1)
+  assert significance.log_rank(times(([9, 9], 9)), times(([9, 9], 9)))[1:] == (0, 1)
 
 
 def test_if_all_solved_the_ratio_of_pairs_is_tested():
@@ -145,8 +149,10 @@ def test_if_all_solved_the_ratio_of_pairs_is_tested():
 
 def test_several_tests_of_one_claim_are_corrected():
   # Holm (1979): 4 · 0.01, 3 · 0.02, then no less than that, 2 · 0.03.
-  assert claims.holm([0.03, 0.01, 0.8, 0.02]) == pytest.approx([0.06, 0.04, 0.8, 0.06])
-  assert claims.holm([]) == [] and claims.holm([0.4, 0.9]) == [0.8, 0.9]
+  assert significance.holm([0.03, 0.01, 0.8, 0.02]) == pytest.approx(
+    [0.06, 0.04, 0.8, 0.06]
+  )
+  assert significance.holm([]) == [] and significance.holm([0.4, 0.9]) == [0.8, 0.9]
   parts = [types.Finding("", "x", True, 5, None, "t, p", p) for p in (0.03, 0.04)]
   assert claims.all_of("", parts).held is None
   assert claims.all_of("", parts[:1]).held is True

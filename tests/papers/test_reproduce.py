@@ -96,7 +96,7 @@ def test_a_second_call_only_draws_the_same_bytes(call, own, out):
   page = (out / "figures.md").read_text()
   assert "![Sizes](own_fig1.png)" in page and "| held | learning | it grows |" in page
   assert "| learning | the paper's, of agents that learn | 2 | 0 | 0 |" in page
-  assert "| [own/fig1](#ownfig1-sizes) | learning | 2 | 0 | 0 |" in page
+  assert "| [own/fig1](#ownfig1-sizes) | 2 | 0 | 0 |" in page
   assert "raw results in `raw/own_fig1`" in page
   first = json.loads((out / "own_fig1.json").read_text())
   assert first["findings"][0]["verdict"] == "held"
