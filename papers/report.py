@@ -56,8 +56,7 @@ log-rank test, the means restricted to the limit. Several tests of one claim are
 corrected by Holm's method, intervals are not. Where a verdict becomes undecided without
 one seed or without one game, it says so.
 
-## All claims
-"""
+## All claims"""
 
 
 @dataclasses.dataclass(frozen=True)
