@@ -172,7 +172,7 @@ def curves(
     layers.Curves(functools.partial(over_games, of), lines(labels), _millions),
     where=within(games),
     title=title,
-    legend={"loc": "best", "fontsize": "x-small"},
+    legend="panel",
     xlabel="frames (millions)",
     ylabel=ylabel,
   )
@@ -181,7 +181,7 @@ def curves(
 def ends(title: str, labels: Mapping[str, str], games: Collection[str]) -> panels.Panel:
   """The mean over games at the end, a row for each agent."""
   return panels.Panel(
-    layers.Intervals(functools.partial(final, mean), lines(labels)),
+    layers.Rows(functools.partial(final, mean), lines(labels)),
     where=within(games),
     title=title,
     xlabel="mean human-normalised score",

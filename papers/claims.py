@@ -1,38 +1,52 @@
-"""Claims, and the test of most of them: whether one group of seeds is above another.
+"""Claims, and the tests that decide them.
 
-A claim holds if the 95 % interval of the difference of means lies on the claim's side
-of 0, and does not hold if it lies on the other side. If the interval contains 0, it is
-undecided: there are too few seeds, or the problem does not separate the groups.
+A claim holds if its test has p < 0.05 (two-sided) and the difference is on the claim's
+side of 0; it does not hold if the difference is on the other side; else it is
+undecided, and says which difference would have been detected with a probability of 0.8.
+The test follows from the data, and is named in the finding:
+
+- runs that share a seed's world, a size or a game are pairs: a paired t-test;
+- other groups of seeds: Welch's t-test, with all seeds of both groups;
+- yes or no, such as solved or not: Fisher's exact test, or the sign test of pairs;
+- over games, of which a few dominate: Wilcoxon's signed-rank test;
+- episodes to solve, of which the limit ended some: the log-rank test, stratified by
+  problem, beside the means restricted to the limit. If all runs solved: the ratio.
+
+Several tests of one claim are corrected (Holm, 1979). A result that is undecided once
+one seed or one game is left out says so.
 
 `Compare` is a claim as a value: what is measured, and the settings that select both
-groups. `compare` is the same test of two arrays, for claims that are functions of the
-table. A `Check` decides by a function of its own, `All` joins claims.
+groups. `compare` is the same of two arrays, `sooner` of episodes to solve. A `Check`
+decides by a function of its own, `All` joins claims.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import scipy  # It imports `stats` when it is first used.
 
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance
 from explorax.papers import types
 
 LEAST_SEEDS = 3  # With fewer seeds, no claim is decided.
-
-Test = Callable[[np.ndarray, np.ndarray], statistics.Interval]
-
-
-def paired(a: np.ndarray, b: np.ndarray) -> statistics.Interval:
-  """The mean difference of seeds that share a problem, with Student's t-interval."""
-  return statistics.mean(a - b)
+_MOST_LEFT_OUT = 30  # One of more seeds does not decide.
 
 
-def resampled(a: np.ndarray, b: np.ndarray) -> statistics.Interval:
-  """The mean difference of seeds that share a problem, with a bootstrap interval."""
-  return statistics.bootstrap((a - b)[:, None]).at(0)
+def sign(claim: str, wins: int, losses: int, words: str, **more: Any) -> types.Finding:
+  """Whether the first of two wins most pairs: the exact sign test, without ties.
 
-
-unpaired: Test = statistics.difference  # Welch's t-interval.
+  `{share}` in the words is the share of pairs won. `more` are of the finding.
+  """
+  num = wins + losses
+  p = float(scipy.stats.binomtest(wins, num).pvalue) if num else 1.0
+  held = None if p >= significance.LEVEL else bool(wins > losses)
+  words = words.format(
+    share=significance.share(wins, num).words(".2f") if num else "none"
+  )
+  return types.Finding(claim, words, held, test=f"sign, {_p_words(p)}", p=p, **more)
 
 
 def compare(
@@ -44,28 +58,131 @@ def compare(
   less: bool = False,
   ratio: bool = False,
   spec: str = "+.3g",
-  test: Test = unpaired,
+  test: significance.Test = significance.unpaired,
+  kind: types.Kind | None = None,
+  games: Sequence[str] = (),
 ) -> types.Finding:
   """Whether `a` `[S]` is greater on average than `b` `[S']`.
 
   Args:
     claim: the statement to test.
-    a: one number per seed.
-    b: one number per seed of the other group.
+    a: one number per seed, or `[S, G]`, one of each seed and game.
+    b: the same of the other group.
     measured: a template of the finding's text: `{a}` and `{b}` stand for the means, and
       `{gap}` for their difference and its interval.
     less: whether the claim is that `a` is less than `b`.
     ratio: whether the groups are logarithms: then `{a}` and `{b}` are geometric means,
       and `{gap}` is their ratio.
     spec: the format of the numbers in `{gap}`.
-    test: gives the interval of the difference.
+    test: of what is neither 0 nor 1.
+    kind: of the claim; None for the figure's.
+    games: the names of G games, each of which is left out in turn.
   """
-  gap, means = test(a, b), [np.mean(a), np.mean(b)]
-  held, seeds = gap.is_below() if less else gap.is_above(), min(len(a), len(b))
+  a, b = (np.asarray(x, np.float64) for x in (a, b))
+  per_seed = [x.reshape(len(x), -1).mean(axis=1) for x in (a, b)]
+  if np.isin(np.concatenate(per_seed), (0, 1)).all():
+    test = significance.fisher
+  found, means = test(*per_seed), [np.mean(x) for x in per_seed]
+  gap, detectable, seeds = found.gap, found.detectable, min(len(a), len(b))
+  held = None if found.p >= significance.LEVEL else bool((gap.value < 0) == less)
   if ratio:
     gap, means = gap.map(np.exp), [np.exp(x) for x in means]
   words = measured.format(a=means[0], b=means[1], gap=gap.words(spec))
-  return types.Finding(claim, words, held if seeds >= LEAST_SEEDS else None, seeds)
+  if seeds < LEAST_SEEDS:
+    held = None
+  elif held is None:
+    words += _detected(f"a factor of {np.exp(detectable):.2g}" if ratio else detectable)
+  else:
+    if max(map(len, per_seed)) <= _MOST_LEFT_OUT:
+      left_out = significance.left_out(test, per_seed, LEAST_SEEDS)
+      words += _rests_on({"one seed": max((x.p for x in left_out), default=0.0)})
+    rests = [
+      test(*(np.delete(x, i, axis=1).mean(axis=1) for x in (a, b)))
+      for i in range(len(games))
+    ]
+    gaps = [rest.gap.words(spec) for rest in rests]
+    without = dict(zip(games, [rest.p for rest in rests], strict=True))
+    words += _rests_on(without, dict(zip(games, gaps, strict=True)))
+  name = f"{found.name}, {_p_words(found.p)}"
+  return types.Finding(claim, words, held, seeds, kind, name, found.p)
+
+
+def _detected(difference: float | str) -> str:
+  if isinstance(difference, float):
+    known = np.isfinite(difference)
+    difference = f"{difference:.2g}" if known else "no difference"
+  return f"; {difference} would have been detected"
+
+
+def _rests_on(ps: Mapping[str, float], gaps: Mapping[str, str] | None = None) -> str:
+  """Words if a decided claim is undecided without one seed, or without a game."""
+  without = [name for name, p in ps.items() if p >= significance.LEVEL]
+  if not without:
+    return ""
+  p, several = _p_words(max(ps.values())), len(without) > 1
+  gap = f": {gaps[without[0]]}" if gaps and not several else ""
+  p = p.replace("=", "up to") if several else p
+  return f"; undecided without {' or '.join(without)}{gap}, {p}"
+
+
+def _p_words(p: float) -> str:
+  return f"p = {p:.2g}" if p > 1e-4 else "p < 0.0001"
+
+
+def sooner(
+  claim: str,
+  groups: Iterable[significance.Times],
+  names: str,
+  kind: types.Kind | None = None,
+) -> types.Finding:
+  """Whether the first of two groups solves problems in fewer episodes than the second.
+
+  If all runs solved theirs, the test is of the ratio, of pairs of the same problem and
+  seed if both groups have the same ones. Otherwise runs are censored at their limit.
+  """
+  a, b = groups
+  shares = [f"{np.sum(x.solved):.0f} of {x.solved.size}" for x in (a, b)]
+  words = f"{names}: solved {' and '.join(shares)}"
+  seeds = min(len(a.episodes), len(b.episodes))
+  if a.solved.all() and b.solved.all():
+    logs = [np.log(x.episodes) for x in (a, b)]
+    pairs = logs[0].shape == logs[1].shape
+    x, y = (z.ravel() if pairs else z.mean(axis=1) for z in logs)
+    words += ", in {a:.0f} and {b:.0f} episodes (geometric means), a ratio of {gap}"
+    if pairs:
+      words += f", slower in {np.sum(x > y)} of {x.size} pairs"
+    same = pairs or len(x) == len(y)
+    found = compare(
+      claim,
+      x,
+      y,
+      words,
+      less=True,
+      ratio=True,
+      spec=".3f",
+      test=significance.paired if same else significance.unpaired,
+      kind=kind,
+    )
+    decided = found.held if seeds >= LEAST_SEEDS else None
+    return found._replace(num_seeds=seeds, held=decided)
+  gap, variance, p = significance.log_rank(a, b)
+  means = [np.mean(x.episodes) for x in (a, b)]
+  words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} episodes"
+  held = None if p >= significance.LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
+  if held is None and variance:
+    factor = np.exp(
+      scipy.stats.norm.ppf([1 - significance.LEVEL / 2, significance.POWER]).sum()
+      / variance**0.5
+    )
+    words += _detected(f"a hazard ratio of {factor:.2g}" if factor < 50 else math.nan)
+  elif held is not None and seeds > LEAST_SEEDS:
+    rests = [(a.without(i), b) for i in range(len(a.solved))]
+    rests += [(a, b.without(i)) for i in range(len(b.solved))]
+    gaps = [significance.log_rank(*rest, num_permutations=0)[0] for rest in rests]
+    closest = int(np.argmin(np.abs(gaps)))
+    without = significance.log_rank(*rests[closest])
+    words += _rests_on({"one seed": without[2]})
+  return types.Finding(claim, words, held, seeds, kind, f"log-rank, {_p_words(p)}", p)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +197,7 @@ class Compare:
     a: the settings that select the group.
     b: the settings that select the other group.
     measured: the template of `compare`, or a function of both groups' tasks to it.
-    less, ratio, spec, test: see `compare`. With `ratio`, the measure's logarithm is
-      averaged.
+    less, spec, test, kind: see `compare`.
   """
 
   claim: str
@@ -92,9 +208,9 @@ class Compare:
     "{a:.3g} and {b:.3g}, a difference of {gap}"
   )
   less: bool = False
-  ratio: bool = False
   spec: str = "+.3g"
-  test: Test = unpaired
+  test: significance.Test = significance.unpaired
+  kind: types.Kind | None = None
 
   def __call__(self, table: types.Table) -> types.Finding | None:
     a, b = table.where(**self.a), table.where(**self.b)
@@ -102,19 +218,14 @@ class Compare:
       return None
     return compare(
       self.claim,
-      self._score(a),
-      self._score(b),
+      a.score(self.measure),
+      b.score(self.measure),
       self.measured(a, b) if callable(self.measured) else self.measured,
       less=self.less,
-      ratio=self.ratio,
       spec=self.spec,
       test=self.test,
+      kind=self.kind,
     )
-
-  def _score(self, table: types.Table) -> np.ndarray:
-    if not self.ratio:
-      return table.score(self.measure)
-    return np.log(table.scores(self.measure)).mean(axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,12 +239,16 @@ class Check:
     check: the tasks → what is measured, and whether the claim holds.
     where: the settings that select the tasks.
     exact: whether the results do not depend on chance, so that one seed is enough.
+    test: how it decides.
+    kind: of the claim; None for the figure's.
   """
 
   claim: str
   check: Callable[[types.Table], tuple[str, bool | None]]
   where: types.Selection = dataclasses.field(default_factory=dict)
   exact: bool = False
+  test: str = "counted"
+  kind: types.Kind | None = None
 
   def __call__(self, table: types.Table) -> types.Finding | None:
     chosen = table.where(**self.where)
@@ -143,7 +258,7 @@ class Check:
     seeds = chosen.num_seeds()
     if not self.exact and seeds is not None and seeds < LEAST_SEEDS:
       held = None
-    return types.Finding(self.claim, measured, held, seeds)
+    return types.Finding(self.claim, measured, held, seeds, self.kind, self.test)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,11 +291,27 @@ class All:
 def all_of(
   claim: str, parts: Sequence[types.Finding], separator: str = "; "
 ) -> types.Finding:
-  """A claim that holds if all parts hold; its text joins the parts' measurements."""
+  """A claim that holds if all parts hold; its text joins the parts' measurements.
+
+  The tests of several parts are corrected by Holm's method.
+  """
+  tests = [part for part in parts if part.p is not None]
+  corrected = dict(
+    zip(map(id, tests), significance.holm([x.p or 0.0 for x in tests]), strict=True)
+  )
+  held = all_hold(
+    None if corrected.get(id(part), 0.0) >= significance.LEVEL else part.held
+    for part in parts
+  )
   words = separator.join(part.measured for part in parts)
   seeds = [part.num_seeds for part in parts if part.num_seeds is not None]
-  held = all_hold(part.held for part in parts)
-  return types.Finding(claim, words, held, min(seeds, default=None))
+  kinds = {part.kind for part in parts}
+  names = ", ".join(dict.fromkeys(part.test.partition(",")[0] for part in parts))
+  if tests:
+    holms = f" (Holm's correction of {len(tests)}, the greatest p)" * (len(tests) > 1)
+    names += f"{holms}, {_p_words(max(corrected.values()))}"
+  kind = kinds.pop() if len(kinds) == 1 else None
+  return types.Finding(claim, words, held, min(seeds, default=None), kind, names)
 
 
 def negated(held: bool | None) -> bool | None:

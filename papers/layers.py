@@ -1,8 +1,9 @@
-"""Layers of panels: curves, marks, bars, heat maps and lines of reference.
+"""Layers of panels: curves, marks, rows of marks and lines of reference.
 
-`lines` map labels to the settings that select the tasks of a line. Lines without tasks
-are left out, and do not change the style of the others. A label that begins with an
-underscore is not in the legend.
+`lines` map labels to the settings that select the tasks of a line. A label's style is
+that of its agent in all drawings (`drawing.styles`). Lines without tasks are left out,
+and do not change the style of the others. A label that begins with an underscore is not
+in the legend.
 """
 
 import dataclasses
@@ -15,14 +16,17 @@ from explorax.experiments.recording import drawing, statistics
 from explorax.papers import panels, types
 
 GREY = "#7F7F7F"
-THIN = {"linestyle": ":", "linewidth": 1}
+THIN = {"linestyle": ":", "linewidth": 1.2}
+_HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "alpha": 0.9}
 
 Lines = Mapping[str, types.Selection]
 
 
 @dataclasses.dataclass(frozen=True)
 class Curves:
-  """Lines over x, each a statistic over seeds with its 95 % bootstrap interval.
+  """Lines over x, each a statistic over seeds.
+
+  Five seeds or fewer are drawn one by one, more as a 95 % bootstrap interval.
 
   Attributes:
     y: what is measured: one number for each seed where `x` is a setting, else `[S, N]`.
@@ -34,7 +38,7 @@ class Curves:
     blocks: to make long curves readable, draws means over so many blocks of consecutive
       points; 0 for all points.
     thin: matplotlib's arguments of lines without an interval.
-    first: the number of the first line's style.
+    among: all labels of the figure, where `lines` are some of them.
   """
 
   y: types.Measure
@@ -44,31 +48,28 @@ class Curves:
   markers: bool = False
   blocks: int = 0
   thin: Mapping[str, Any] | None = None
-  first: int = 0
+  among: Sequence[str] = ()
 
   def __call__(self, axes: types.Axes, table: types.Table) -> None:
-    for index, (label, where) in enumerate(self.lines.items(), self.first):
-      if chosen := table.where(**where):
-        self._line(axes, index, label, *self._points(chosen))
-
-  def _line(
-    self, axes: types.Axes, index: int, label: str, x: np.ndarray, y: np.ndarray
-  ) -> None:
-    if self.thin is not None:
-      style = drawing.style(index)
-      options = {"linestyle": style.linestyle, "color": style.color, **self.thin}
-      marker = style.marker if self.markers else None
-      axes.plot(x, self.statistic(y[None])[0], marker=marker, label=label, **options)
-    else:
-      drawing.curve(
-        axes,
-        x,
-        y,
-        label=label,
-        index=index,
-        statistic=self.statistic,
-        markers=self.markers,
-      )
+    styles = drawing.styles(self.among or [label.strip("_") for label in self.lines])
+    for label, where in self.lines.items():
+      if not (chosen := table.where(**where)):
+        continue
+      (x, y), style = self._points(chosen), styles[label.strip("_")]
+      if self.thin is None:
+        drawing.seeds(
+          axes,
+          x,
+          y,
+          label=label,
+          style=style,
+          statistic=self.statistic,
+          markers=self.markers,
+        )
+      else:
+        options = {"linestyle": style.linestyle, "color": style.color, **self.thin}
+        marker = style.marker if self.markers else None
+        axes.plot(x, self.statistic(y[None])[0], marker=marker, label=label, **options)
 
   def _points(self, table: types.Table) -> tuple[np.ndarray, np.ndarray]:
     """`[N]` and `[S, N]`."""
@@ -92,19 +93,6 @@ def over(
   return np.array(values), np.stack(scores, axis=1)
 
 
-def computed(
-  lines: Callable[[types.Table], Mapping[str, np.ndarray]],
-  x: Sequence[float] | np.ndarray,
-) -> panels.Layer:
-  """Curves at x `[N]` that are computed from all tasks: label → `[S, N]`."""
-
-  def draw_lines(axes: types.Axes, table: types.Table) -> None:
-    for index, (label, y) in enumerate(lines(table).items()):
-      drawing.curve(axes, x, y, label=label, index=index)
-
-  return draw_lines
-
-
 @dataclasses.dataclass(frozen=True)
 class Dots:
   """A small dot at each pair of two measured numbers."""
@@ -121,12 +109,17 @@ class Dots:
 class Seeds:
   """Each seed as a mark at a setting's value, hollow where something did not happen.
 
+  A line joins the medians of the values at which it happened in more than half of the
+  seeds. The marks of several lines are side by side.
+
   Attributes:
     y: what is measured of each seed.
     x: the name of a setting.
     lines: label → the settings that select a line's tasks.
     filled: whether a seed's mark is filled.
     hollow: the label of hollow marks.
+    dodge: the distance of two lines' marks, as a factor of x.
+    joined: the settings of the tasks that the line joins.
   """
 
   y: types.Measure
@@ -134,142 +127,89 @@ class Seeds:
   lines: Lines
   filled: types.Measure
   hollow: str
+  dodge: float = 1.0
+  joined: types.Selection = dataclasses.field(default_factory=dict)
 
   def __call__(self, axes: types.Axes, table: types.Table) -> None:
-    for index, (label, where) in enumerate(self.lines.items()):
-      chosen, style = table.where(**where), drawing.style(index)
+    middle, any_hollow = (len(self.lines) - 1) / 2, False
+    for i, (label, style) in enumerate(drawing.styles([*self.lines]).items()):
+      if not (chosen := table.where(**self.lines[label])):
+        continue
+      medians = []
       for value in sorted(chosen.values(self.x)):
         of_value = chosen.where(**{self.x: value})
-        y, is_filled = of_value.score(self.y), of_value.score(self.filled) > 0
-        for filled, face in ((True, style.color), (False, "none")):
-          marks = y[is_filled == filled]
-          axes.plot(
-            np.full(len(marks), value),
-            marks,
-            style.marker,
-            color=style.color,
-            markerfacecolor=face,
-            markersize=5,
-          )
-      if chosen:
-        axes.plot([], [], style.marker, color=style.color, markersize=5, label=label)
-    axes.plot([], [], "o", color="0.4", markerfacecolor="none", label=self.hollow)
+        y, filled = of_value.score(self.y), of_value.score(self.filled) > 0
+        x = value * self.dodge ** (i - middle)
+        marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
+        size: Any = {"ms": 4} if len(y) <= drawing.FEW else {"ms": 3, "alpha": 0.4}
+        axes.plot(np.full(sum(filled), x), y[filled], **marks, **size)
+        axes.plot(np.full(sum(~filled), x), y[~filled], **marks, ms=6, **_HOLLOW)
+        any_hollow |= not filled.all()
+        median = np.median(np.where(filled, y, np.inf))
+        if of_value.where(**self.joined):
+          medians.append((x, median if np.isfinite(median) else np.nan))
+      line: Any = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.4}
+      axes.plot(*np.array(medians).T, **line)
+      axes.plot([], [], marker=style.marker, ms=5, **line, label=label)
+    if any_hollow:
+      axes.plot([], [], "o", color="0.4", ms=6, **_HOLLOW, label=self.hollow)
 
 
 @dataclasses.dataclass(frozen=True)
-class Intervals:
-  """A row for each line: the mean with its t-interval, and a tick for each seed."""
+class Rows:
+  """A row for each line: a mark for each seed, and their mean with its t-interval.
+
+  Attributes:
+    x: what is measured of each seed.
+    lines: label → the settings that select a row's tasks.
+    filled: whether a seed's mark is filled; then there is no mean, but the number of
+      filled marks on the right.
+    hollow: the label of hollow marks.
+  """
 
   x: types.Measure
   lines: Lines
+  filled: types.Measure | None = None
+  hollow: str = ""
 
   def __call__(self, axes: types.Axes, table: types.Table) -> None:
-    labels: list[str] = []
-    for label, where in self.lines.items():
-      chosen, row = table.where(**where), len(labels)
-      if not chosen:
-        continue
-      values = chosen.score(self.x)
-      interval = statistics.mean(values)
-      color = drawing.style(min(row, 1)).color
-      axes.plot([interval.low, interval.high], [row, row], color=color)
-      axes.plot(interval.value, row, "o", color=color)
-      axes.plot(values, np.full(len(values), row), "|", color=GREY, ms=9)
-      labels.append(label)
+    styles = drawing.styles([*self.lines])
+    labels = [label for label, where in self.lines.items() if table.where(**where)]
+    for row, label in enumerate(labels):
+      chosen, style = table.where(**self.lines[label]), styles[label]
+      x = chosen.scores(self.x).ravel() if self.filled else chosen.score(self.x)
+      y = row + np.linspace(-0.2, 0.2, len(x)) * (len(x) > 1)
+      marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
+      if self.filled:
+        filled = chosen.scores(self.filled).ravel() > 0
+        axes.plot(x[filled], y[filled], **marks, ms=5)
+        axes.plot(x[~filled], y[~filled], **marks, ms=6, **_HOLLOW)
+        words = f"{filled.sum()} of {len(x)}"
+        place: Any = axes.get_yaxis_transform()
+        axes.text(1.01, row, words, va="center", fontsize=8, transform=place)
+      else:
+        draw_row(axes, row, x, style)
+    if self.hollow:
+      axes.plot([], [], "o", color="0.4", ms=6, **_HOLLOW, label=self.hollow)
     axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(labels) - 0.5, -0.5)
 
 
-@dataclasses.dataclass(frozen=True)
-class Bars:
-  """Groups of bars: the mean over problems, with a stratified bootstrap interval.
-
-  Attributes:
-    y: what is measured: `[S, problems]`.
-    groups: label on the x-axis → the settings that select its tasks.
-    bars: label in the legend → the same.
-    mark: another measure, drawn as a mark on each bar.
-    mark_label: its label.
-  """
-
-  y: Callable[[types.Table], np.ndarray]
-  groups: Lines
-  bars: Lines
-  mark: types.Measure
-  mark_label: str
-
-  def __call__(self, axes: types.Axes, table: types.Table) -> None:
-    width = 0.76 / len(self.bars)
-    for index, (label, where) in enumerate(self.bars.items()):
-      tables = [table.where(**where, **group) for group in self.groups.values()]
-      x = np.arange(len(tables)) + (index - (len(self.bars) - 1) / 2) * width
-      value, low, high = np.array(
-        [
-          statistics.stratified([*self.y(t).T], statistics.mean_of_tasks)
-          for t in tables
-        ]
-      ).T
-      axes.bar(
-        x,
-        value,
-        width,
-        yerr=[value - low, high - value],
-        capsize=3,
-        color=drawing.style(index).color,
-        hatch=("", "//")[index % 2],
-        edgecolor="white",
-        label=label,
-      )
-      axes.plot(
-        x,
-        [np.mean(t.score(self.mark)) for t in tables],
-        "D",
-        color="black",
-        markerfacecolor="none",
-        markersize=5,
-        label=None if index else self.mark_label,
-      )
-    axes.set_xticks(range(len(self.groups)), list(self.groups))
-
-
-@dataclasses.dataclass(frozen=True)
-class HeatMap:
-  """The mean score at each pair of two settings' values, from 0 to 1, as text too."""
-
-  values: types.Measure
-  x: str
-  y: str
-  label: str
-
-  def __call__(self, axes: types.Axes, table: types.Table) -> None:
-    columns, rows = (sorted(table.values(name)) for name in (self.x, self.y))
-    values = np.array(
-      [
-        [
-          np.mean(table.where(**{self.x: x, self.y: y}).score(self.values))
-          for x in columns
-        ]
-        for y in rows
-      ]
-    )
-    image = axes.imshow(
-      values, cmap="cividis", vmin=0, vmax=1, origin="lower", aspect="auto"
-    )
-    axes.figure.colorbar(image, ax=axes, shrink=0.8).set_label(
-      self.label, fontsize="small"
-    )
-    axes.set_xticks(range(len(columns)), [f"{x:g}" for x in columns])
-    axes.set_yticks(range(len(rows)), [f"{y:g}" for y in rows])
-    for (row, column), value in np.ndenumerate(values):
-      axes.text(
-        column,
-        row,
-        f"{value:.2f}",
-        ha="center",
-        va="center",
-        color="white" if value < 0.5 else "black",
-        fontsize="small",
-      )
+def draw_row(
+  axes: types.Axes,
+  row: int,
+  x: np.ndarray,
+  style: drawing.Style,
+  scale: Callable[[np.ndarray], np.ndarray] = np.asarray,
+) -> None:
+  """A small mark for each of `x` `[S]`, and their mean with its 95 % t-interval."""
+  value, *ends = statistics.mean(x).map(scale)
+  marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
+  spread = row + np.linspace(-0.25, 0.25, len(x)) * (len(x) > 1)
+  axes.plot(scale(x), spread, **marks, ms=3, alpha=0.45)
+  if len(x) > 3:  # Of three seeds or fewer, an interval would dwarf the rest.
+    axes.plot(ends, [row, row], color=style.color, linewidth=1.8)
+  axes.plot(value, row, **marks, ms=7, mec="white")
 
 
 def horizontal(y: float, label: str | None = None, **style: Any) -> panels.Layer:

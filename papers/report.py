@@ -1,6 +1,6 @@
 """A figure's files: its drawing, its findings, and a page of all figures.
 
-    ez_fig3.png   the drawing, with the claim and the findings below it
+    ez_fig3.png   the drawing
     ez_fig3.json  the findings, and everything needed to repeat them
     figures.md    all claims in one table, and all figures, each with its findings
     raw/          the results of its tasks (`tasks/store.py`)
@@ -29,19 +29,34 @@ _PAGE = "figures.md"
 _INTRODUCTION = """\
 # Figures
 
-Below each figure are the command that makes it, the time of its runs, summed over all
-processes, and the commits that made them (+: with changes that were not committed). The
-command draws from the raw results and computes nothing again; each of their files also
-has the versions of the packages that computed it. Bands are 95 % bootstrap intervals
-over seeds.
+Below each figure are its claims, the command that makes it, the time of its runs,
+summed over all processes, and the commits that made them (+: with changes that were not
+committed). The command draws from the raw results and computes nothing again; each of
+their files also has the versions of the packages that computed it.
 
-## All claims
+## Rules of the verdicts
 
-Most claims compare two groups of seeds. Such a claim *held* if the 95 % interval of the
-difference of means (Student's or Welch's t) lies on the claim's side of 0, and *did not
-hold* if it lies on the other side. It is *undecided* if the interval contains 0
-(there are too few seeds, or the problem does not separate the groups), if there are
-fewer than three seeds, and in smoke versions of figures."""
+A claim *held* if its test has p < 0.05 (two-sided) and the difference is on the claim's
+side of 0, and *did not hold* if it is on the other side. Otherwise it is *undecided*,
+and says which difference would have been detected with a probability of 0.8. Claims
+with fewer than three seeds are undecided, and those of smoke versions. The test follows
+from the data:
+
+| data | test |
+| --- | --- |
+| runs that share a seed's world, a size or a game | paired t-test |
+| other groups of seeds | Welch's t-test, with all seeds there are |
+| solved or not | Fisher's exact test; of pairs: the sign test |
+| over games, of which a few dominate | Wilcoxon's signed-rank test |
+| episodes to solve, some up to the limit | log-rank test, stratified by problem |
+| numbers that an exact statement is about | none: all of them are checked |
+
+Beside a test is the mean difference or ratio with its 95 % interval; beside the
+log-rank test, the means restricted to the limit. Several tests of one claim are
+corrected by Holm's method, intervals are not. Where a verdict becomes undecided without
+one seed or without one game, it says so.
+
+## All claims"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,20 +92,13 @@ class FigureRequest:
     table = self._compute(pool, directory, console)
     if table is None:
       return False
-    seeds = self.config.num_seeds
-    findings = [
-      finding._replace(num_seeds=finding.num_seeds or seeds)
-      for finding in self.figure.judge(self.config, table)
-    ]
+    findings = self.figure.judge(self.config, table)
     least = min(claims.LEAST_SEEDS, self.figure.config.num_seeds)
-    if self.quick or seeds < least:
+    if self.quick or self.config.num_seeds < least:
       findings = [finding._replace(held=None) for finding in findings]
     self._draw(table, findings, directory)
-    rows = [("", "claim", "measured")]
-    rows += [(f.verdict, f.claim, f.measured) for f in findings]
-    widths = [max(len(row[i]) for row in rows) for i in range(2)]
-    for verdict, claim, measured in rows:
-      console.line(f"  {verdict:{widths[0]}}  {claim:{widths[1]}}  {measured}")
+    for f in findings:
+      console.line(f"  {f.verdict} ({f.test}): {f.claim}: {f.measured}")
     console.line(f"  drawn in {directory.path / self._file_name()}.png\n")
     return True
 
@@ -128,10 +136,10 @@ class FigureRequest:
   ) -> None:
     """Writes the drawing, the findings, and the page of all figures."""
     figure, seconds = self.figure, sum(task.seconds for task in table)
-    fig = panels.draw(figure.panels(self.config), table, figure.size)
+    fig = panels.draw(figure.panels(self.config), table, figure.height, figure.title)
     directory.write(
       f"{self._file_name()}.png",
-      lambda file: drawing.save(file, fig, title=figure.title),
+      lambda file: drawing.save(file, fig),
     )
     directory.write_json(
       f"{self._file_name()}.json",
@@ -140,6 +148,7 @@ class FigureRequest:
         "title": figure.title,
         "source": figure.source,
         "claim": figure.claim,
+        "caption": figure.caption,
         "findings": [{**f._asdict(), "verdict": f.verdict} for f in findings],
         "command": self.command,
         "config": overrides.to_dict(self.config),
@@ -193,7 +202,7 @@ def page(directory: pathlib.Path) -> str:
 
   Files that cannot be read are listed and do not affect the others.
   """
-  claims: list[tuple[str, ...]] = []
+  rows: list[tuple[str, str, str]] = []
   sections = []
   for figure in registry.FIGURES.values():
     name = figure.file_name
@@ -201,48 +210,64 @@ def page(directory: pathlib.Path) -> str:
     for path in [*own, *sorted(directory.glob(f"{name}-*.json"))]:
       try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        section, rows = _section(path, record), _claims(record)
+        section, of_figure = _section(path, record), _claims(record)
       except FileNotFoundError:
         continue
       except (OSError, ValueError, KeyError, TypeError):
-        section, rows = f"## {path.name}\n\nThis file cannot be read.", []
+        section, of_figure = f"## {path.name}\n\nThis file cannot be read.", []
       sections.append(section)
-      claims += rows
-  counts = collections.Counter(verdict for _, _, verdict, _ in claims)
-  total = ", ".join(
-    f"{counts[verdict]} {verdict}" for verdict in types.VERDICTS.values()
-  )
-  return (
-    "\n\n".join([_INTRODUCTION, f"{total}.", _claims_table(claims), *sections]) + "\n"
-  )
+      rows += of_figure
+  return "\n\n".join([_INTRODUCTION, *_counts(rows), *sections]) + "\n"
+
+
+def _counts(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+  """The number of claims with each verdict, by kind and by figure."""
+  verdicts = tuple(types.VERDICTS.values())
+
+  def table(names: tuple[str, ...], by: int, heads: Mapping[str, Sequence[str]]) -> str:
+    counts = collections.Counter((row[by], row[2]) for row in rows)
+    return _table(
+      (*names, *verdicts),
+      [
+        (*head, *(str(counts[one, verdict]) for verdict in verdicts))
+        for one, head in heads.items()
+        if any(row[by] == one for row in rows)
+      ],
+    )
+
+  kinds = {str(kind): (kind, words) for kind, words in types.KINDS.items()}
+  figures = {figure: (figure,) for figure, _, _ in rows}
+  return [
+    table(("kind", "claims that are"), 1, kinds),
+    table(("figure",), 0, figures),
+  ]
 
 
 def _heading(record: Mapping[str, Any]) -> str:
   return f"{record['figure']}: {record['title']}"
 
 
-def _claims(record: Mapping[str, Any]) -> list[tuple[str, ...]]:
-  """A row for each claim of a figure: figure, claim, verdict and number of seeds."""
+def _claims(record: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+  """Figure, kind and verdict of each claim."""
   # The anchor that Markdown renderers make from the heading.
   anchor = re.sub(r"[^\w -]", "", _heading(record).lower()).replace(" ", "-")
   figure = f"[{record['figure']}](#{anchor})"
-  seeds = record["config"]["num_seeds"]
-  return [
-    (figure, found["claim"], found["verdict"], str(found.get("num_seeds", seeds)))
-    for found in record["findings"]
-  ]
+  return [(figure, found["kind"], found["verdict"]) for found in record["findings"]]
 
 
-def _claims_table(claims: Sequence[tuple[str, ...]]) -> str:
-  rows = [("figure", "claim", "", "seeds"), ("---",) * 4, *claims]
-  return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)
+def _table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> str:
+  every = [names, ("---",) * len(names), *rows]
+  return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in every)
 
 
 def _section(path: pathlib.Path, record: Mapping[str, Any]) -> str:
-  table = ["| | claim | measured |", "| --- | --- | --- |"]
-  for found in record["findings"]:
-    row = (_cell(found[key]) for key in ("verdict", "claim", "measured"))
-    table.append(f"| {' | '.join(row)} |")
+  found = [
+    (
+      *(one[key] for key in ("verdict", "kind", "claim", "measured")),
+      f"{one['test']}; {summary.count(one['num_seeds'], 'seed')}",
+    )
+    for one in record["findings"]
+  ]
   origin = f"{summary.duration(record['process_seconds'])} on {record['machine']}"
   if record["commits"]:
     origin += f", commit {', '.join(record['commits'])}"
@@ -251,7 +276,8 @@ def _section(path: pathlib.Path, record: Mapping[str, Any]) -> str:
       f"## {_heading(record)}",
       f"{record['source']}. Claim: {record['claim']}",
       f"![{record['title']}]({path.stem}.png)",
-      "\n".join(table),
+      record["caption"],
+      _table(("", "kind", "claim", "measured", "test"), found),
       f"`{record['command']}`: {origin}; raw results in `{record['raw']}`.",
     ]
   )

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -121,6 +121,16 @@ Measure = str | Callable[[Table], np.ndarray]
 Selection = Mapping[str, Any]
 
 VERDICTS = {True: "held", False: "did not hold", None: "undecided"}
+# What a claim is about.
+Kind = Literal["learning", "exploration", "operator", "formula", "published", "ours"]
+KINDS: dict[Kind, str] = {
+  "learning": "the paper's, of agents that learn",
+  "exploration": "the paper's, of rules that act without learning",
+  "operator": "the paper's, of operators on small decision processes",
+  "formula": "the paper's, of formulas and of the problems themselves",
+  "published": "the paper's own table, judged again",
+  "ours": "not in the paper",
+}
 
 
 class Finding(NamedTuple):
@@ -129,15 +139,21 @@ class Finding(NamedTuple):
   Attributes:
     claim: the statement, in a few words.
     measured: the numbers, in a few words.
-    held: whether it holds; None if this is undecided, because the interval contains 0,
+    held: whether it holds; None if this is undecided, because the test does not decide,
       there are too few seeds, or the problem is too small to show it.
     num_seeds: the number of seeds behind the numbers; None for that of the figure.
+    kind: what it is about; None for what the figure is about.
+    test: the test that decides, with its p; or how it is decided without one.
+    p: of the test, not corrected for other tests; None without a test.
   """
 
   claim: str
   measured: str
   held: bool | None
   num_seeds: int | None = None
+  kind: Kind | None = None
+  test: str = "counted"
+  p: float | None = None
 
   @property
   def verdict(self) -> str:
@@ -167,7 +183,9 @@ class Figure:
     panels: config → rows of panels (`panels.Panel`). A panel that is in several cells
       covers them; None leaves a cell empty.
     claims: config → the claims.
-    size: width and height of a cell, in inches.
+    caption: what the lines, marks and intervals of the drawing are.
+    kind: of its claims, except those that say their own.
+    height: of a row of panels, in inches.
     large: whether its full version takes a cluster; then it must be chosen by its name.
     revision: a number to increase when the tasks compute something else; stored results
       of other revisions are refused.
@@ -183,7 +201,9 @@ class Figure:
   compute: Callable[[Settings, TaskContext], Results]
   panels: Callable[[Any], Sequence[Sequence[Any]]]
   claims: Callable[[Any], Sequence[Claim]]
-  size: tuple[float, float] = (4.2, 3.2)
+  caption: str = "Lines: means over seeds; bands: 95 % bootstrap intervals."
+  kind: Kind = "learning"
+  height: float = 2.9
   large: bool = False
   revision: int = 1
 
@@ -194,8 +214,14 @@ class Figure:
 
   def judge(self, config: Any, table: Table) -> list[Finding]:
     """Tests the claims on the results of all tasks."""
-    findings = [claim(table) for claim in self.claims(config)]
-    return [finding for finding in findings if finding is not None]
+    return [
+      finding._replace(
+        num_seeds=finding.num_seeds or config.num_seeds,
+        kind=finding.kind or self.kind,
+      )
+      for claim in self.claims(config)
+      if (finding := claim(table)) is not None
+    ]
 
 
 def split(

@@ -1,6 +1,9 @@
 """The style of drawings: lines that also differ in grey, and bands."""
 
-from collections.abc import Sequence
+import collections
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -13,6 +16,17 @@ if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
 
 DPI = 150
+FEW = 5  # At most so many seeds are drawn one by one.
+# A page's column is 830 pixels wide on a screen of 100 dpi; drawings for it have twice
+# as many pixels.
+_COLUMN, _COLUMN_DPI = 8.3, 200
+_COLUMN_STYLE: Any = {
+  "font.size": 9,
+  "axes.titlesize": 9.5,
+  "axes.spines.top": False,
+  "axes.spines.right": False,
+  "legend.frameon": False,
+}
 
 
 class Style(NamedTuple):
@@ -35,9 +49,59 @@ _STYLES = (
 )
 
 
-def style(index: int) -> Style:
-  """The style of line number `index`, from 0; it repeats after 8 lines."""
-  return _STYLES[index % len(_STYLES)]
+# The style of an agent or rule, by preset or label, in all drawings.
+_AGENTS = {
+  name: index
+  for index, names in enumerate(
+    (
+      ("tdu", "TDU", "NGU", "ngu", "Retrace", "retrace_dqn", "ucb", "UCB"),
+      ("bootstrapped_dqn", "bootstrapped DQN", "εz-greedy", "dqn_ez", "BDQN"),
+      (
+        "ensemble_voting",
+        "voting",
+        "Tree-backup",
+        "tree-backup",
+        "noisy_dqn",
+        "noisy networks",
+      ),
+      ("epinet", "SU", "Q*", "ucb_infogain", "InfoGain", "R-MAX", "q_ucb", "Q+UCB"),
+      ("double_dqn", "double DQN", "dqn", "ε-greedy", "Q-learning"),
+      ("dqn_rnd", "RND", "tdu_bandit"),
+      ("dqn_counts", "counts", "qu", "QU"),
+      ("qex", "QEX"),
+    )
+  )
+  for name in names
+}
+
+
+def style(of: int | Style) -> Style:
+  """The style of line number `of`, from 0; it repeats after 8 lines."""
+  return of if isinstance(of, Style) else _STYLES[of % len(_STYLES)]
+
+
+def styles(names: Sequence[str]) -> dict[str, Style]:
+  """The styles of agents; each has the same in all drawings.
+
+  What comes after a comma, a bracket or `@` is a variant: variants of an agent have its
+  marker, shades of its colour, from light to dark, and different lines. Other names
+  have the styles that are left, in their order.
+  """
+  agents = {name: re.split(r"[,@(]", name)[0].strip() for name in names}
+  used = {_AGENTS[agent] for agent in agents.values() if agent in _AGENTS}
+  left = [i for i in range(len(_STYLES)) if i not in used] or [*range(len(_STYLES))]
+  others = [a for a in dict.fromkeys(agents.values()) if a not in _AGENTS]
+  index = _AGENTS | {agent: left[i % len(left)] for i, agent in enumerate(others)}
+  total, count = collections.Counter(agents.values()), collections.Counter[str]()
+  found = {}
+  for name, agent in agents.items():
+    count[agent] += 1
+    depth = 0.45 + 0.55 * count[agent] / total[agent] if total[agent] > 1 else 1.0
+    hue = [int(_STYLES[index[agent]].color[i : i + 2], 16) for i in (1, 3, 5)]
+    color = "#" + "".join(f"{round(255 - depth * (255 - x)):02X}" for x in hue)
+    line = style(index[agent] + count[agent] - 1).linestyle
+    found[name] = Style(color, line, style(index[agent]).marker)
+  return found
 
 
 def new(
@@ -61,13 +125,50 @@ def new(
   return fig, fig.subplots(rows, columns, squeeze=False, **kwargs)
 
 
+@contextlib.contextmanager
+def column(height: float) -> "Iterator[mpl_figure.Figure]":
+  """A figure as wide as a page's column, within which its axes are to be drawn."""
+  import matplotlib
+  from matplotlib import figure
+
+  with matplotlib.rc_context(_COLUMN_STYLE):
+    yield figure.Figure((_COLUMN, height), _COLUMN_DPI, layout="constrained")
+
+
+def seeds(
+  axes: "mpl_axes.Axes",
+  x: Sequence[float] | np.ndarray,
+  values: np.ndarray,
+  *,
+  label: str,
+  style: Style,
+  statistic: Any = statistics.mean_over_seeds,
+  markers: bool = False,
+) -> None:
+  """Draws a statistic over seeds: of few beside each of them, of more with its band.
+
+  Arguments are as in `curve`.
+  """
+  if len(values) > FEW:
+    interval = statistics.bootstrap(values, statistic)
+    band(axes, x, interval, label=label, index=style, markers=markers)
+    return
+  line: dict[str, Any] = {"color": style.color, "linestyle": style.linestyle}
+  mark = style.marker if markers else None
+  mean = statistic(values[None])[0]
+  axes.plot(x, mean, **line, linewidth=1.8, marker=mark, markersize=5, label=label)
+  if len(values) > 1:
+    thin = {"linestyle": "", "marker": mark, "markersize": 3} if markers else {}
+    axes.plot(x, values.T, **{**line, "linewidth": 0.7, "alpha": 0.5, **thin})
+
+
 def curve(
   axes: "mpl_axes.Axes",
   x: Sequence[float] | np.ndarray,
   values: np.ndarray,
   *,
   label: str,
-  index: int,
+  index: int | Style,
   statistic: Any = statistics.mean_over_seeds,
   markers: bool = False,
 ) -> statistics.Interval:
@@ -78,7 +179,7 @@ def curve(
     x: `[N]`.
     values: `[S, N]`, S seeds.
     label: in the legend.
-    index: of the line, for its style.
+    index: of the line, for its style; or its style.
     statistic: replaces the mean; see `statistics.bootstrap`.
     markers: marks the points, for curves with few of them.
 
@@ -96,7 +197,7 @@ def band(
   interval: statistics.Interval,
   *,
   label: str,
-  index: int,
+  index: int | Style,
   markers: bool = False,
 ) -> None:
   """Draws a statistic `[N]` as a line, and its interval; arguments as in `curve`."""
@@ -124,13 +225,17 @@ def shorten_numbers(axis: "mpl_axis.Axis") -> None:
 
 
 def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:
-  """Writes a drawing as a PNG, with a title above if it is not empty."""
+  """Writes a drawing as a PNG, with a title above if it is not empty.
+
+  The file has neither a date nor a version: the same drawing has the same bytes.
+  """
   if title:
     fig.suptitle(title)
+  plain: Any = {"format": "png", "metadata": {"Software": None}}
   try:
-    fig.savefig(file, format="png")
+    fig.savefig(file, **plain)
   except ValueError:  # `$` in a name of a user begins no formula.
     texts: Any = fig.findobj(lambda artist: hasattr(artist, "set_parse_math"))
     for text in texts:
       text.set_parse_math(False)
-    fig.savefig(file, format="png")
+    fig.savefig(file, **plain)

@@ -40,7 +40,11 @@ def context(done: Finished, found: results.Results) -> dict[str, Any]:
       (agent, [by_tag[tag].get(agent) for tag in found.tags]) for agent in found.agents
     ],
     "experiment_rows": [
-      (name, _length(done, name), [cells(found, name).get(a) for a in found.agents])
+      (
+        name,
+        _remark(done, found, name),
+        [cells(found, name).get(a) for a in found.agents],
+      )
       for name in found.experiments
     ],
     "treasure_rows": list(_treasure_rows(found)),
@@ -89,6 +93,12 @@ def _treasure_rows(found: results.Results) -> Iterator[tuple[str, float, list[st
         share = "–" if np.isnan(rate) else f"{rate:.1%}"
         texts.append(f"{share}; solved by {solved} of {len(logs)}")
       yield f"{experiment}, N = {catalogue.setting(bsuite_id):g}", best, texts
+
+
+def _remark(done: Finished, found: results.Results, experiment: str) -> str:
+  """The length of its runs, and which agents have the same logs."""
+  same = [f"identical logs: {', '.join(x)}" for x in found.identical(experiment)]
+  return "; ".join(filter(None, [_length(done, experiment), *same]))
 
 
 def _length(done: Finished, experiment: str) -> str:

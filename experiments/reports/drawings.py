@@ -6,7 +6,7 @@ as well as by colour.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,7 +32,9 @@ def draw(found: results.Results) -> dict[str, list[pictures.Picture]]:
         _forest(found, found.experiments, "Scores by experiment"),
         "The scores of the table above as marks with bars for their intervals, a row "
         f"for each experiment: {', '.join(found.experiments)}.",
-        "Scores by experiment; bars are 95 % intervals over seeds.",
+        "Scores by experiment; bars are 95 % intervals over seeds."
+        + " *: some agents have identical logs, see the table."
+        * any(map(found.identical, found.experiments)),
       )
     ],
     "regrets": [_curve_of(found, experiment) for experiment in found.experiments],
@@ -106,7 +108,8 @@ def _forest(
   In a row, the agents are below each other; scores without a value are skipped.
   """
   step, gap = 0.14, 0.2  # Inches per agent, and between rows.
-  agents = found.agents
+  agents, marks = found.agents, _marks(found)
+  same = [name for name in found.experiments if found.identical(name)]
   row_height = step * len(agents) + gap
   fig, axes = pictures.new(1.0 + row_height * len(names), title, agents)
   for number, name in enumerate(names):
@@ -115,17 +118,14 @@ def _forest(
       if score is None or not score.is_determined:
         continue
       y = number + (index - 0.5 * (len(agents) - 1)) * step / row_height
-      color = drawing.style(index).color
-      mean = score.mean
-      axes.plot([mean.low, mean.high], [y, y], color=color, linewidth=1.4)
-      axes.plot(
-        [mean.value], [y], **pictures.mark(index), linestyle="none", markersize=5
-      )
+      mean, own = score.mean, marks[agent]
+      axes.plot([mean.low, mean.high], [y, y], color=own["color"], linewidth=1.4)
+      axes.plot([mean.value], [y], **own, linestyle="none", markersize=5)
   lines = [
-    axes.plot([], [], **pictures.mark(index), markersize=5, linewidth=1.4)[0]
-    for index in range(len(agents))
+    axes.plot([], [], **marks[agent], markersize=5, linewidth=1.4)[0]
+    for agent in agents
   ]
-  axes.set_yticks(range(len(names)), names)
+  axes.set_yticks(range(len(names)), [name + " *" * (name in same) for name in names])
   axes.set_yticks(np.arange(len(names) + 1) - 0.5, minor=True)
   axes.grid(axis="y", which="minor", color="0.8", linewidth=0.6)
   axes.grid(axis="x", alpha=0.4)
@@ -133,6 +133,15 @@ def _forest(
   axes.set(xlim=(-0.03, 1.03), ylim=(len(names) - 0.5, -0.5), xlabel="score")
   pictures.legend(fig, lines, agents)
   return fig
+
+
+def _marks(found: results.Results) -> dict[str, dict[str, Any]]:
+  """The marker of each agent, which is the same in all drawings."""
+  styles = drawing.styles(found.agents)
+  return {
+    agent: pictures.mark(index, styles[agent])
+    for index, agent in enumerate(found.agents)
+  }
 
 
 def _radar(found: results.Results) -> "mpl_figure.Figure":
@@ -143,14 +152,15 @@ def _radar(found: results.Results) -> "mpl_figure.Figure":
   angles = np.linspace(0, 2 * np.pi, len(tags), endpoint=False)
   closed = [*range(len(tags)), 0]
   lines = []
-  for index, agent in enumerate(found.agents):
+  styles, marks = drawing.styles(found.agents), _marks(found)
+  for agent in found.agents:
     each = [found.scores.get((agent, tag)) for tag in tags]
     values = np.array([math.nan if x is None else float(x.mean.value) for x in each])
     lines += axes.plot(
       angles[closed],
       values[closed],
-      **pictures.mark(index),
-      linestyle=drawing.style(index).linestyle,
+      **marks[agent],
+      linestyle=styles[agent].linestyle,
       linewidth=1.8,
       markersize=6,
     )
@@ -171,11 +181,14 @@ def _learning_curves(
 ) -> "mpl_figure.Figure":
   """The average regret up to each episode: mean over ids and seeds."""
   fig, axes = pictures.new(3.2, experiment, curves)
+  styles, marks, lines = drawing.styles(found.agents), _marks(found), []
   for agent, (episodes, values) in curves.items():
-    index = found.agents.index(agent)
-    drawing.curve(axes, episodes, values, label=agent, index=index, markers=True)
-    axes.lines[-1].set_fillstyle(pictures.mark(index)["fillstyle"])
-  lines = list(axes.lines)
+    first = len(axes.lines)
+    drawing.seeds(
+      axes, episodes, values, label=agent, style=styles[agent], markers=True
+    )
+    lines.append(axes.lines[first])
+    lines[-1].set_fillstyle(marks[agent]["fillstyle"])
   value, name = scores.reference(experiment)
   axes.axhline(value, color="0.35", linewidth=0.9, linestyle=(0, (1, 2)))
   place = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
@@ -225,26 +238,23 @@ def _deep_sea_scaling(
   solutions = {agent: each for agent, each in solutions.items() if len(each[0])}
   title = f"{experiment} (hollow: not solved)"
   fig, axes = pictures.new(3.8, title, [*solutions, "2^N"])
-  lines = []
+  styles, marks, lines = drawing.styles(found.agents), _marks(found), []
   longest, fewest = 1, math.inf
   for number, (agent, (sizes, episodes, solved)) in enumerate(solutions.items()):
     longest, fewest = max(longest, episodes.max()), min(fewest, episodes.min())
     ends = episodes.max(axis=0)  # Ends of the logs, for seeds without a solution.
     interval = median_episodes(episodes, solved)
     value, low, high = (np.minimum(x, ends) for x in interval)
-    index = found.agents.index(agent)
-    style = drawing.style(index)
+    style, own = styles[agent], marks[agent]
     # Side by side, so that no bar hides another.
     x = sizes + 1.2 * ((number + 0.5) / len(solutions) - 0.5)
     line = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.3}
     axes.plot(x, value, **line)
     axes.vlines(x, low, high, color=style.color, linewidth=1.3)
     for at, median, y in zip(x, interval.value, value, strict=True):
-      mark = pictures.mark(index) | (
-        {"fillstyle": "none"} if median == math.inf else {}
-      )
+      mark = own | ({"fillstyle": "none"} if median == math.inf else {})
       axes.plot([at], [y], **mark, markersize=5)
-    lines += axes.plot([], [], **{**line, **pictures.mark(index)})
+    lines += axes.plot([], [], **{**line, **own})
   every = [catalogue.setting(i) for i in catalogue.ids(experiment)]
   sizes = np.arange(min(filter(None, every)), max(filter(None, every)) + 1)
   lines += axes.plot(sizes, 2.0**sizes, color="0.3", linestyle=(0, (1, 1.5)))

@@ -41,9 +41,9 @@ def make(name: str, fig: "mpl_figure.Figure", alt: str, caption: str) -> Picture
   return Picture(f"{name}.png", file.getvalue(), alt, caption)
 
 
-def mark(index: int) -> dict[str, Any]:
+def mark(index: int, style: drawing.Style | None = None) -> dict[str, Any]:
   """The marker of an agent, with another fill once the styles repeat."""
-  style = drawing.style(index)
+  style = style or drawing.style(index)
   return {
     "color": style.color,
     "marker": style.marker,

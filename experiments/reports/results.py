@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -69,6 +70,19 @@ class Results:
     """
     chosen = self.agents if agents is None else agents
     return {a: self.scores[a, name] for a in chosen if (a, name) in self.scores}
+
+  def identical(self, experiment: str) -> list[tuple[str, ...]]:
+    """Groups of agents that cannot differ in an experiment: their logs are the same."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for agent, score in self.of(experiment).items():
+      keys = [(i, seed) for i in score.ids for seed in score.seeds]
+      logs = ((*key, self.logs[agent, *key]) for key in keys)
+      content = tuple(
+        (i, seed, *((name, log[name].tobytes()) for name in sorted(log)))
+        for i, seed, log in logs
+      )
+      groups.setdefault(content, []).append(agent)
+    return [tuple(agents) for agents in groups.values() if len(agents) > 1]
 
   def best(self, name: str) -> Collection[str]:
     """The agent, if any, whose interval lies above those of all others.

@@ -1,12 +1,11 @@
 """Paper 1's figure 14: DeepSea whose actions have other effects in each state."""
 
 import dataclasses
-import functools
+from collections.abc import Callable
 
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import statistics
 from explorax.papers import claims, types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -40,68 +39,64 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _earlier_in_pairs(
-  measure: str, table: types.Table
-) -> tuple[str, statistics.Interval | None]:
-  """The share of pairs in which εz-greedy needs fewer of the measure's episodes.
+def _in_pairs(measure: str, claim: str, table: types.Table) -> types.Finding | None:
+  """Whether εz-greedy needs fewer of the measure's episodes in most pairs of runs.
 
   A pair has one run of each rule with the same size and seed, and therefore the same
-  effects of actions. Ties count as a half. Pairs in which neither rule gets there are
-  left out; if no pair remains, the share is unknown.
+  effects of actions. Pairs in which neither rule gets there, and ties, are left out.
   """
-  _, reached = comparisons.DEEP_SEA[measure]
-  got_there, episodes = (
-    [table.per_seed(name, rule=rule) for rule in runs.RULES]
-    for name in (reached, measure)
+  if not table:
+    return None
+  epsilon, ez = (table.per_seed(measure, rule=rule) for rule in runs.RULES)
+  wins, losses = (int(np.sum(x)) for x in (ez < epsilon, ez > epsilon))
+  listed = comparisons.deep_sea_episodes(measure, table)
+  words = f"εz-greedy is first in {wins} of {wins + losses} pairs, {{share}}; {listed}"
+  return claims.sign(claim, wins, losses, words, num_seeds=table.num_seeds())
+
+
+def _not_in_most_pairs(
+  measure: str, claim: str, table: types.Table
+) -> types.Finding | None:
+  """Whether it does not."""
+  found = _in_pairs(measure, claim, table)
+  return found and found._replace(held=claims.negated(found.held))
+
+
+def _more_episodes(measure: str, claim: str, table: types.Table) -> types.Finding:
+  return claims.sooner(
+    claim,
+    (
+      comparisons.times(measure, table.where(rule="ez", permuted=permuted))
+      for permuted in _LABELS
+    ),
+    "εz-greedy in DeepSea and in the adversarial one",
   )
-  epsilon, ez = episodes
-  pairs = (0.5 + 0.5 * np.sign(epsilon - ez))[np.logical_or(*got_there)]
-  if not len(pairs):
-    return "no run got there", None
-  share = statistics.mean(pairs)
-  words = f"{share.words('.2f')} of {len(pairs)} pairs"
-  return f"{words}; {comparisons.deep_sea_episodes(measure, table)}", share
 
 
-def _in_most_pairs(measure: str, table: types.Table) -> tuple[str, bool | None]:
-  words, share = _earlier_in_pairs(measure, table)
-  return words, share and share.is_above(0.5)
-
-
-def _in_half_at_most(measure: str, table: types.Table) -> tuple[str, bool | None]:
-  words, share = _earlier_in_pairs(measure, table)
-  return words, share and share.is_below(0.5)
-
-
-def _more_episodes(measure: str, table: types.Table) -> tuple[str, bool | None]:
-  plain, adversarial = (
-    np.log(table.per_seed(measure, rule="ez", permuted=permuted)).mean(axis=1)
-    for permuted in _LABELS
-  )
-  ratio = statistics.mean(adversarial - plain).map(np.exp)
-  return (
-    f"{ratio.words()} times as many, the geometric mean over sizes and seeds; runs "
-    "that reached the limit count with all their episodes"
-  ), ratio.is_above(1)
-
-
-def _claims_of(measure: str) -> list[claims.Check]:
+def _claims_of(measure: str) -> list[types.Claim]:
   label, _ = comparisons.DEEP_SEA[measure]
+
+  def of(
+    function: Callable[[str, str, types.Table], types.Finding | None],
+    claim: str,
+    **where: bool,
+  ) -> types.Claim:
+    return lambda table: function(measure, claim, table.where(**where))
+
   return [
-    claims.Check(
+    of(
+      _in_pairs,
       f"DeepSea, {label}: εz-greedy needs fewer episodes, in most pairs of runs",
-      functools.partial(_in_most_pairs, measure),
-      {"permuted": False},
+      permuted=False,
     ),
-    claims.Check(
-      f"adversarial, {label}: εz-greedy needs fewer episodes in no more than half of "
-      "the pairs",
-      functools.partial(_in_half_at_most, measure),
-      {"permuted": True},
+    of(
+      _not_in_most_pairs,
+      f"adversarial, {label}: εz-greedy does not need fewer episodes in most pairs",
+      permuted=True,
     ),
-    claims.Check(
+    of(
+      _more_episodes,
       f"{label}: εz-greedy needs more episodes in the adversarial one",
-      functools.partial(_more_episodes, measure),
     ),
   ]
 
@@ -120,18 +115,13 @@ FIGURES = (
     panels=lambda config: [
       [
         comparisons.deep_sea(
-          measure,
-          config.sizes,
-          config.episodes,
-          {"permuted": permuted},
-          label,
-          "lower right" if permuted and measure == "first_found" else None,
+          measure, config.sizes, config.episodes, {"permuted": permuted}, label
         )
         for permuted, label in _LABELS.items()
       ]
       for measure in comparisons.DEEP_SEA
     ],
     claims=lambda config: [x for of in comparisons.DEEP_SEA for x in _claims_of(of)],
-    size=(4.5, 3.2),
+    caption=comparisons.DEEP_SEA_CAPTION,
   ),
 )

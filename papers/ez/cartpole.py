@@ -72,7 +72,7 @@ def _panels(config: Config) -> list[list[Any]]:
     for basis, where in _bases(config).items()
   ]
   maps = comparisons.first_visits(config.full, {})
-  return [[*curves, maps, maps]]
+  return [curves, [maps, maps]]
 
 
 def _claims(config: Config) -> list[types.Claim]:
@@ -102,6 +102,6 @@ FIGURES = (
     compute=domains.run,
     panels=_panels,
     claims=_claims,
-    size=(3.6, 2.9),
+    height=2.7,
   ),
 )

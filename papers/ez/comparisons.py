@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorax.environments import atari57
+from explorax.experiments.recording import significance
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import domains, runs
 
@@ -26,7 +27,7 @@ def curves(
   *more: panels.Layer, y: str = "discounted_returns", of: Any = LINES, **around: Any
 ) -> panels.Panel:
   """Learning curves."""
-  around = {"ylabel": "discounted return", "legend": "upper left", **around}
+  around = {"ylabel": "discounted return", **around}
   curve = layers.Curves(y, of, blocks=50)
   return panels.Panel(curve, *more, xlabel="episode", **around)
 
@@ -49,6 +50,7 @@ def earns_more(
   where: types.Selection,
   y: str = "discounted_returns",
   spec: str = ".3f",
+  test: significance.Test = significance.unpaired,
 ) -> claims.Compare:
   """That εz-greedy earns more than ε-greedy.
 
@@ -74,6 +76,7 @@ def earns_more(
     {**EZ, **where},
     {**EPSILON, **where},
     measured,
+    test=test,
   )
 
 
@@ -99,6 +102,7 @@ def visits_earlier(label: str, where: types.Selection) -> types.Claim:
       "mean first visit {a:.0f} against {b:.0f} steps, {gap}; "
       f"{shares[0]:.1%} against {shares[1]:.1%} of the cells visited",
       less=True,
+      kind="exploration",
     )
 
   return claim
@@ -114,36 +118,34 @@ DEEP_SEA = {
 }
 
 
+DEEP_SEA_CAPTION = (
+  "A mark is a run of a seed; hollow, at the limit: it did not get there. Lines join "
+  "medians where more than half of the seeds got there."
+)
+
+
+def times(measure: str, table: types.Table) -> significance.Times:
+  """Episodes of one of `DEEP_SEA`, and whether the runs got there."""
+  _, reached = DEEP_SEA[measure]
+  return significance.Times(table.per_seed(measure), table.per_seed(reached) > 0)
+
+
 def deep_sea(
-  measure: str,
-  sizes: Sequence[int],
-  most: int,
-  where: types.Selection,
-  title: str,
-  legend: str | None,
+  measure: str, sizes: Sequence[int], most: int, where: types.Selection, title: str
 ) -> panels.Panel:
-  """Means and medians of one of `DEEP_SEA` against the size.
-
-  The paper reports the expected time. If the limit stopped some runs, the mean is a
-  lower bound; the median is exact if it stopped fewer than half of them.
-  """
-
-  def median(values: np.ndarray) -> np.ndarray:
-    return np.asarray(np.median(values, axis=-2))
-
-  label, _ = DEEP_SEA[measure]
+  """The runs' numbers of one of `DEEP_SEA` against the size, up to the limit."""
+  label, reached = DEEP_SEA[measure]
   return panels.Panel(
-    layers.Curves(measure, LINES, "size", markers=True),
-    layers.Curves(measure, lines(", median"), "size", median, thin=layers.THIN),
     layers.two_to_the_n(sizes),
     layers.horizontal(most, "limit", linestyle=":"),
+    layers.Seeds(measure, "size", LINES, reached, "not reached", dodge=1.02),
     where=where,
     title=f"{title}: {label}",
-    legend=legend,
     xlabel="size N",
-    ylabel="episodes (mean)",
+    ylabel="episodes",
     yscale="log",
     ylim=(1, 3 * most),
+    xticks=sizes,
   )
 
 
@@ -221,12 +223,12 @@ def sweep_panels(
   summary = panels.Panel(
     layers.Curves(y, main, name, markers=True),
     layers.Curves(y, at_random, name, thin=layers.THIN),
+    title="mean over all episodes",
     xlabel=label,
-    ylabel="discounted return,\nmean over all episodes",
+    ylabel="discounted return",
   )
   each: list[panels.Panel | None] = [
-    curves(of=main, where={name: value}, title=f"{name} {value:g}", legend=None)
-    for value in chosen
+    curves(of=main, where={name: value}, title=f"{name} {value:g}") for value in chosen
   ]
   half = (len(each) + 1) // 2
   return [[summary, *each[:half]], [summary, *each[half:]]]
@@ -249,4 +251,6 @@ def random_ties_earn_more(where: str, **first: Any) -> claims.Compare:
     {**EZ, "ties": "random", **first},
     {**EPSILON, "ties": "random", **first},
     "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
+    test=significance.paired,
+    kind="ours",
   )

@@ -122,15 +122,15 @@ def _claims(config: Config) -> list[types.Claim]:
       f"width away, above the last row) in less than {_SELDOM:.0%} of trials",
       _in_a_band,
       {"epsilon": lambda epsilon: epsilon <= 0.5},
+      test="the mean share",
     ),
-    *(
-      _earlier(
-        f"at ε = {epsilon}, εz-greedy visits states earlier",
-        epsilon,
-        slice(None),
-        "mean first visit, εz less ε: {gap} steps",
-      )
-      for epsilon in config.epsilons
+    claims.All(
+      "at every ε tried, εz-greedy visits states earlier",
+      [
+        _earlier("", epsilon, slice(None), f"{{gap}} (ε = {epsilon})")
+        for epsilon in config.epsilons
+      ],
+      prefix="mean first visit in steps, εz less ε: ",
     ),
     _earlier(
       "at ε = 1, εz-greedy is earlier at the bottom corners",
@@ -155,6 +155,8 @@ FIGURES = (
     compute=_compute,
     panels=_panels,
     claims=_claims,
-    size=(2.5, 2.3),
+    caption="The colour is the mean step of a cell's first visit over 200 trials.",
+    kind="exploration",
+    height=2.1,
   ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance, statistics
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -66,6 +66,7 @@ def _some_noise_helps(table: types.Table) -> types.Finding:
     y[1::2, best],
     y[1::2, 0],
     f"with noise at {noises[best]:g}, the best by the other half of the seeds: {{gap}}",
+    test=significance.paired,
   )
 
 
@@ -81,7 +82,14 @@ def _harms(claim: str, from_best: bool, table: types.Table) -> types.Finding:
     tested = y[1::2] if from_best else y
     measured = f"{label} {{gap}} from {noises[start]:g} to {noises[-1]:g}"
     parts.append(
-      claims.compare("", tested[:, -1], tested[:, start], measured, less=True)
+      claims.compare(
+        "",
+        tested[:, -1],
+        tested[:, start],
+        measured,
+        less=True,
+        test=significance.paired,
+      )
     )
   return claims.all_of(claim, parts)
 
@@ -124,11 +132,15 @@ def _gridworld_claims(config: Config) -> list[types.Claim]:
       {**comparisons.EZ, **first},
       {**comparisons.EPSILON, **first},
       "{gap}",
+      test=significance.paired,
     ),
     main(_some_noise_helps),
     main(functools.partial(_harms, "strong noise harms both", True)),
     claims.Check(
-      "εz-greedy is best at less noise than ε-greedy", _best_at_less, {"ties": ties}
+      "εz-greedy is best at less noise than ε-greedy",
+      _best_at_less,
+      {"ties": ties},
+      test="bootstrap of the best noise",
     ),
     comparisons.random_ties_earn_more("without noise", noise=0.0),
   ]
@@ -138,7 +150,9 @@ def _mountain_car_claims(config: Config) -> list[types.Claim]:
   del config
   return [
     functools.partial(_harms, "noise harms both", False),
-    claims.Check("both are best without noise", _best_without),
+    claims.Check(
+      "both are best without noise", _best_without, test="bootstrap of the best noise"
+    ),
   ]
 
 
@@ -169,7 +183,7 @@ FIGURES = (
     compute=domains.run,
     panels=functools.partial(_panels, "probability"),
     claims=_gridworld_claims,
-    size=(3.5, 2.6),
+    height=2.5,
   ),
   types.Figure(
     name="ez/fig8",
@@ -191,6 +205,6 @@ FIGURES = (
     compute=domains.run,
     panels=functools.partial(_panels, "variance of the force"),
     claims=_mountain_car_claims,
-    size=(3.5, 2.6),
+    height=2.5,
   ),
 )

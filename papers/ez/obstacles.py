@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance
 from explorax.papers import claims, panels, types
 from explorax.papers.ez import comparisons, domains, runs
 
@@ -64,36 +64,60 @@ def _gaps(table: types.Table) -> np.ndarray:
   return np.asarray(returns["ez"] - returns["epsilon"])
 
 
-def _gap_decreases(table: types.Table) -> tuple[str, bool | None]:
-  gaps, densities = _gaps(table), np.array(sorted(table.values("density")))
-  slope, last = _slope(gaps, densities), statistics.bootstrap(gaps).at(-1)
-  return (
-    f"the difference changes by {slope.words('+.3g')} per unit of density, to "
-    f"{last.words('+.3g')} at {densities[-1]:g}"
-  ), slope.is_below()
+def _ends(y: np.ndarray) -> np.ndarray:
+  """The last density's less the first's, `[S]`: the returns are a U over densities."""
+  return np.asarray(y[:, -1] - y[:, 0])
 
 
-def _harder_for_ez(table: types.Table) -> tuple[str, bool | None]:
-  densities = np.array(sorted(table.values("density")))
-  slopes = {
-    rule: _slope(y, densities)
-    for rule, y in comparisons.of_rules(table, "density").items()
-  }
-  words = "; ".join(
-    f"{runs.LABELS[rule]} {slope.words('+.3g')} per unit of density"
-    for rule, slope in slopes.items()
+def _against_zero(claim: str, x: np.ndarray, words: str) -> types.Finding:
+  """That paired differences are below 0."""
+  return claims.compare(
+    claim, x, np.zeros_like(x), words, less=True, test=significance.paired
   )
-  gap = _slope(_gaps(table), densities)
-  return words, claims.all_hold([slopes["ez"].is_below(), gap.is_below()])
 
 
-def _nowhere_less(table: types.Table) -> tuple[str, bool | None]:
-  gap, densities = statistics.bootstrap(_gaps(table)), sorted(table.values("density"))
-  worst = int(np.argmin(gap.high))
-  return (
-    f"difference {gap.at(worst).words('+.3g')} where it does worst, at a density of "
-    f"{densities[worst]:g}"
-  ), claims.all_hold(gap.at(i).is_above() for i in range(len(densities)))
+def _gap_decreases(claim: str, table: types.Table) -> types.Finding:
+  gaps, densities = _gaps(table), sorted(table.values("density"))
+  lowest = int(np.argmin(gaps.mean(axis=0)))
+  return _against_zero(
+    claim,
+    _ends(gaps),
+    f"the difference is {gaps[:, 0].mean():.2f} at {densities[0]:g}, "
+    f"{gaps[:, lowest].mean():.2f} at {densities[lowest]:g}, where it is least, and "
+    f"{gaps[:, -1].mean():.2f} at {densities[-1]:g}: a change of {{gap}}",
+  )
+
+
+def _harder_for_ez(claim: str, table: types.Table) -> types.Finding:
+  densities = sorted(table.values("density"))
+  returns = comparisons.of_rules(table, "density")
+  at = int(np.argmin(returns["ez"].mean(axis=0)))
+  parts = [
+    _against_zero("", y[:, at] - y[:, 0], f"{label} {{gap}}")
+    for label, y in (
+      (runs.LABELS["ez"], returns["ez"]),
+      ("less that of ε-greedy", returns["ez"] - returns["epsilon"]),
+    )
+  ]
+  finding = claims.all_of(claim, parts)
+  words = f"from {densities[0]:g} to {densities[at]:g}, where εz-greedy earns least: "
+  means = ", ".join(f"{x:.2f}" for x in returns["ez"].mean(axis=0))
+  return finding._replace(
+    measured=f"{words}{finding.measured}; εz-greedy is a U over densities: {means}"
+  )
+
+
+def _nowhere_less(claim: str, table: types.Table) -> types.Finding:
+  densities = sorted(table.values("density"))
+  parts = [
+    claims.compare("", gap, np.zeros_like(gap), "{gap}", test=significance.paired)
+    for gap in _gaps(table).T
+  ]
+  worst = int(np.argmin(_gaps(table).mean(axis=0)))
+  return claims.all_of(claim, parts)._replace(
+    measured=f"difference {parts[worst].measured} where it does worst, at a density of "
+    f"{densities[worst]:g}",
+  )
 
 
 def _claims(config: Config) -> list[types.Claim]:
@@ -106,31 +130,28 @@ def _claims(config: Config) -> list[types.Claim]:
       {**comparisons.EZ, **main, "density": first},
       {**comparisons.EPSILON, **main, "density": first},
       "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
-      test=claims.resampled,
+      test=significance.paired,
     ),
-    claims.Check(
-      f"the gap between the agents decreases with the density of {kind}",
-      _gap_decreases,
-      main,
-    ),
-    claims.Check(
-      f"{kind} make it harder for εz-greedy, and not as seriously for ε-greedy",
-      _harder_for_ez,
-      main,
-    ),
-    claims.Check(
-      "εz-greedy degrades gracefully: nowhere does it earn less than ε-greedy",
-      _nowhere_less,
-      main,
+    *(
+      lambda table, of=function, claim=claim: of(claim, table.where(**main))
+      for claim, function in (
+        (
+          f"the gap between the agents is smaller at the greatest density of {kind} "
+          "than without",
+          _gap_decreases,
+        ),
+        (
+          f"{kind} make it harder for εz-greedy, and not as seriously for ε-greedy",
+          _harder_for_ez,
+        ),
+        (
+          "εz-greedy degrades gracefully: nowhere does it earn less than ε-greedy",
+          _nowhere_less,
+        ),
+      )
     ),
     comparisons.random_ties_earn_more(f"at a density of {first:g}", density=first),
   ]
-
-
-def _slope(returns: np.ndarray, densities: np.ndarray) -> statistics.Interval:
-  """The mean over seeds of the slope of each one's regression line."""
-  x = densities - densities.mean()
-  return statistics.mean(returns @ x / (x @ x))
 
 
 def _figure(number: int, kind: Literal["obstacles", "traps"]) -> types.Figure:
@@ -156,7 +177,7 @@ def _figure(number: int, kind: Literal["obstacles", "traps"]) -> types.Figure:
     compute=domains.run,
     panels=_panels,
     claims=_claims,
-    size=(3.5, 2.6),
+    height=2.5,
   )
 
 

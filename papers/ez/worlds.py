@@ -85,9 +85,6 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       panels.Panel(
         _draw_world,
         where={"kind": kind, "density": density},
-        legend={"loc": "upper left", "bbox_to_anchor": (1.02, 1.0)}
-        if (kind, density) == (domains.WORLDS[0], config.densities[-1])
-        else None,
         grid=None,
         title=f"{kind}, {density:g}",
         xticks=[],
@@ -103,6 +100,7 @@ def _draw_world(axes: types.Axes, table: types.Table) -> None:
   """The first seed's world."""
   (task,) = table
   greys = np.array(list(_CELLS.values()))[task.results["cells"][0]]
+  axes.spines[["top", "right"]].set_visible(True)
   axes.imshow(greys, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
   for name, grey in _CELLS.items():
     axes.plot([], [], "s", ms=8, mfc=str(grey), mec="black", label=name)
@@ -165,6 +163,9 @@ FIGURES = (
     compute=compute,
     panels=_panels,
     claims=lambda config: _CLAIMS,
-    size=(2.2, 2.4),
+    caption="The worlds of the first seed. A seed's denser worlds contain all "
+    "obstacles or traps of its sparser ones.",
+    kind="formula",
+    height=1.9,
   ),
 )

@@ -19,39 +19,43 @@ _FRAMES = 4  # Of the emulator in an environment step.
 
 def draw(runs: Sequence[dict[str, Any]]) -> types.Drawing:
   """Returns of Pong over CPU time, and of Freeway over frames, by agent."""
-  fig, ((pong, freeway),) = drawing.new(1, 2, width=4.6, height=3.4)
-  (run,) = _runs(runs, "pong")
-  steps, returns = np.array(run["evaluations"]).T
-  minutes, frames = np.array(run["evaluated_after"]) / 60, _FRAMES * steps / 1e6
-  drawing.curve(pong, minutes, returns[None], label="double DQN", index=0)
-  ends = [0.0, *minutes], [0.0, *frames]
-  above = pong.secondary_xaxis(
-    "top",
-    functions=(lambda x: np.interp(x, *ends), lambda x: np.interp(x, *ends[::-1])),
-  )
-  above.set_xlabel("millions of frames")
-  panels.finish(
-    pong,
-    xlabel="minutes of one core; Pong, one seed",
-    ylabel="return of 3 evaluation episodes",
-    ylim=(-22, 22),
-  )
-  labels = list(dict.fromkeys(run["label"] for run in _runs(runs, "freeway")))
-  for index, label in enumerate(labels):
-    evaluations = np.array([r["evaluations"] for r in _runs(runs, "freeway", label)])
-    drawing.curve(
-      freeway,
-      _FRAMES * evaluations[0, :, 0] / 1e3,
-      evaluations[:, :, 1],
-      label=f"{label} ({len(evaluations)} seeds)",
-      index=index,
+  with drawing.column(3.2) as fig:
+    pong, freeway = fig.subplots(1, 2)
+    (run,) = _runs(runs, "pong")
+    steps, returns = np.array(run["evaluations"]).T
+    minutes, frames = np.array(run["evaluated_after"]) / 60, _FRAMES * steps / 1e6
+    style = drawing.styles(["double DQN"])["double DQN"]
+    drawing.seeds(pong, minutes, returns[None], label="", style=style)
+    ends = [0.0, *minutes], [0.0, *frames]
+    above = pong.secondary_xaxis(
+      "top",
+      functions=(lambda x: np.interp(x, *ends), lambda x: np.interp(x, *ends[::-1])),
     )
-  panels.finish(
-    freeway,
-    legend="best",
-    xlabel="thousands of frames; Freeway",
-    ylabel="return of 3 evaluation episodes",
-  )
+    above.set_xlabel("millions of frames")
+    panels.finish(
+      pong,
+      title="Pong, double DQN, one seed",
+      xlabel="minutes of one core",
+      ylabel="return of 3 evaluation episodes",
+      ylim=(-22, 22),
+    )
+    labels = list(dict.fromkeys(run["label"] for run in _runs(runs, "freeway")))
+    for label, style in drawing.styles(labels).items():
+      evaluations = np.array([r["evaluations"] for r in _runs(runs, "freeway", label)])
+      drawing.seeds(
+        freeway,
+        _FRAMES * evaluations[0, :, 0] / 1e3,
+        evaluations[:, :, 1],
+        label=f"{label}: mean of {len(evaluations)} seeds (thin)",
+        style=style,
+      )
+    panels.finish(
+      freeway,
+      title="Freeway, double DQN",
+      xlabel="thousands of frames",
+      ylabel="return of 3 evaluation episodes",
+    )
+    fig.legend(loc="outside lower center", ncols=2)
   return fig
 
 

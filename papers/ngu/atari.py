@@ -100,6 +100,6 @@ FIGURES = (
     ],
     claims=_claims,
     large=True,
-    size=(5.0, 4.0),
+    height=4.0,
   ),
 )

@@ -81,6 +81,9 @@ FIGURES = (
     quick=Config(),
     tasks=_tasks,
     compute=_run,
+    caption="",
+    kind="formula",
+    height=2.8,
     panels=lambda config: [
       [_panel("betas", "bonus scale β"), _panel("discounts", "discount γ")]
     ],

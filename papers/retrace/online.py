@@ -197,7 +197,6 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
         where={"behaviour": behaviour},
         share_y=True,
         title=title,
-        legend="upper right",
         xlabel="steps",
         ylabel=r"$\|Q_k - Q^*\|_\infty$, geometric mean",
         xscale="log",
@@ -240,24 +239,30 @@ _CLAIMS = (
     "theorem 3: Retrace(1) converges with equation 9's μ, which keeps exploring",
     _converges,
     {"behaviour": "mixture", "run": "retrace"},
+    test="all below a tenth, and still falling",
   ),
   claims.Check(
     "its corollary: so does Watkins's with equation 9's μ, which keeps exploring",
     _converges,
     {"behaviour": "mixture", "run": "watkins"},
+    test="all below a tenth, and still falling",
   ),
   claims.Check(
     "lemma 5: P^π and P^{π∧μ} commute in the limit with equation 9's μ", _commutes
   ),
   claims.Check(
-    "beyond it: so does Retrace(1) with a fixed μ",
+    "beyond theorem 3: Retrace(1) converges with a fixed μ too",
     _converges,
     {"behaviour": "fixed", "run": "retrace"},
+    kind="ours",
+    test="all below a tenth, and still falling",
   ),
   claims.Check(
-    "beyond it: so does Watkins's with a fixed μ",
+    "beyond theorem 3: Watkins's converges with a fixed μ too",
     _converges,
     {"behaviour": "fixed", "run": "watkins"},
+    kind="ours",
+    test="all below a tenth, and still falling",
   ),
 )
 
@@ -277,6 +282,9 @@ FIGURES = (
     compute=_compute,
     panels=_panels,
     claims=lambda config: _CLAIMS,
-    size=(5.0, 3.8),
+    caption="Geometric means over 100 decision processes; bands: 95 % bootstrap "
+    "intervals.",
+    kind="operator",
+    height=3.4,
   ),
 )

@@ -246,7 +246,7 @@ def _chain(size: int, num_features: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _panels(config: Config) -> list[list[panels.Panel]]:
-  shares = itertools.product(WORLDS.items(), _MOMENTS.items())
+  shares = itertools.product(WORLDS, _MOMENTS.items())
   return [
     [
       panels.Panel(
@@ -262,26 +262,26 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       panels.Panel(
         layers.Curves("less", {"_less": _DRAWN}, DISTANCES, markers=True),
         title="variances",
-        xlabel="distance of ρ, φ, κ, α from 1, at most",
+        xlabel="distance of the ratios from 1",
         xscale=("symlog", {"linthresh": DISTANCES[1]}),
-        ylabel="share in which V[δ] has less bias",
+        ylabel="share where V[δ] has less bias",
         ylim=(0, 1.05),
       ),
       panels.Panel(
         *(
           layers.Curves(
             name,
-            {f"{label}: {moment}[δ]": {"world": world}},
+            {f"{moment}[δ], {world}": {"world": world}},
             "num_features",
             markers=True,
-            first=first,
+            among=[f"{m}[δ], {w}" for w in WORLDS for m in _MOMENTS.values()],
           )
-          for first, ((world, label), (name, moment)) in enumerate(shares)
+          for world, (name, moment) in shares
         ),
-        title="beliefs over decision processes",
-        legend={"fontsize": "x-small", "loc": "lower right"},
-        xlabel=f"features n, of {2 * config.num_states} states and actions",
-        ylabel="share of transitions with less bias",
+        title="beliefs over processes",
+        legend="panel",
+        xlabel=f"features n, of {2 * config.num_states} pairs",
+        ylabel="share of transitions",
         ylim=(0, 1.05),
       ),
     ]
@@ -354,6 +354,7 @@ def _claims(config: Config) -> list[types.Claim]:
       "most cases",
       _mostly_less,
       _DRAWN,
+      test="t-interval against one half",
     ),
     *(
       claims.Check(
@@ -361,6 +362,7 @@ def _claims(config: Config) -> list[types.Claim]:
         f"less bias than {moment}[Q]",
         functools.partial(_in_most_transitions, name),
         {"world": world},
+        test="t-intervals against one half",
       )
       for world, label in WORLDS.items()
       for name, moment in _MOMENTS.items()
@@ -383,6 +385,11 @@ FIGURES = (
     compute=_compute,
     panels=_panels,
     claims=_claims,
-    size=(3.9, 3.3),
+    caption="Left: the ratio of biases against ρ; dotted: 0 and 2/γ. Middle: the share "
+    "of pairs of distributions, against the greatest distance of ρ, φ, κ and α from 1. "
+    "Right: the share of the transitions of decision processes in which the TD error "
+    "has less bias than the value. Bands: 95 % bootstrap intervals over 30 beliefs.",
+    kind="formula",
+    height=3.5,
   ),
 )

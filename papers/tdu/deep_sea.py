@@ -7,13 +7,13 @@ has the growth of the episodes with the size.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import episodes, runs
 
@@ -23,17 +23,16 @@ _VERSIONS: dict[str, types.Selection] = {
 }
 _LABELS = {
   "tdu": "TDU",
-  "bootstrapped_dqn": "BDQN",
+  "bootstrapped_dqn": "bootstrapped DQN",
   "dqn_rnd": "RND",
   "dqn_counts": "counts",
   "qex": "QEX",
   "successor_uncertainties": "SU",
-  "noisy_dqn": "NNS",
+  "noisy_dqn": "noisy networks",
   "qu": "QU",
   "q_ucb": "Q+UCB",
 }
-# The paper calls these posterior sampling, and claims that they do worse in the
-# stochastic version.
+# The paper calls these posterior sampling, and claims that they suffer from noise.
 _POSTERIOR_SAMPLING = ("bootstrapped_dqn", "successor_uncertainties", "noisy_dqn")
 _NEARLY = 0.9  # The share of sizes that counts as nearly all.
 
@@ -115,93 +114,84 @@ def _limit(config: Any, size: int) -> int:
   return min(2**size, config.max_episodes)
 
 
-def _bars(groups: layers.Lines) -> panels.Panel:
-  """The share of runs that an agent solves in each version."""
-  return panels.Panel(
-    layers.Bars(
-      episodes.is_solved,
-      groups,
-      _VERSIONS,
-      episodes.is_solved_by_bsuite,
-      "by bsuite's rule",
-    ),
-    legend={
-      "fontsize": "x-small",
-      "loc": "upper center",
-      "ncols": 3,
-      "columnspacing": 1.0,
-    },
-    grid="y",
-    ylabel="share of runs solved",
-    ylim=(0, 1.3),
-    yticks=np.arange(0, 1.1, 0.2),
-  )
+def _panels(config: Any, lines: layers.Lines) -> list[list[panels.Panel]]:
+  limit = max(_limit(config, size) for size in config.sizes)
+  sizes = ", ".join(map(str, config.sizes))
+  return [
+    [
+      episodes.rows(
+        lines,
+        limit,
+        where=where,
+        title=f"{version}, N = {sizes}",
+        **({"yticklabels": []} if where["stochastic"] else {}),
+      )
+      for version, where in _VERSIONS.items()
+    ]
+  ]
 
 
-def _loses_where_stochastic(
-  label: str, agent: types.Selection, when: str = ""
-) -> claims.Compare:
-  return claims.Compare(
-    f"{label} loses where Deep Sea is stochastic",
-    episodes.is_solved,
-    {**agent, "stochastic": False},
-    {**agent, "stochastic": True},
-    f"share of sizes{when}, deterministic and stochastic: {{a:.3g}} and {{b:.3g}}, a "
-    "difference of {gap}",
-    spec=".3g",
-  )
+def _suffers_from_noise(
+  claim: str, agents: Sequence[types.Selection]
+) -> Callable[[types.Table], types.Finding | None]:
+  """That agents, pooled, solve fewer runs of the stochastic version."""
+
+  def claimed(table: types.Table) -> types.Finding | None:
+    versions = [
+      [episodes.is_solved(group) for agent in agents if (group := one.where(**agent))]
+      for one in (table.where(**where) for where in _VERSIONS.values())
+    ]
+    if not all(versions):
+      return None
+    pooled = [np.concatenate([x.ravel() for x in each]) for each in versions]
+    plain, noisy = pooled
+    words = "; ".join(
+      f"{version} {x.sum():.0f} of {len(x)} runs"
+      for version, x in zip(_VERSIONS, pooled, strict=True)
+    )
+    finding = claims.compare(
+      claim, plain, noisy, f"solved: {words}; {{gap}}", spec=".2f"
+    )
+    seeds = table.num_seeds()
+    held = finding.held if (seeds or 0) >= claims.LEAST_SEEDS else None
+    return finding._replace(num_seeds=seeds, held=held)
+
+  return claimed
 
 
 # -- figure 1: agents -----------------------------------------------------------------
 
 
-def _agent_panels(config: Agents) -> list[list[panels.Panel]]:
-  agents = {_LABELS[agent]: {"agent": agent} for agent in config.agents}
-  limit = max(_limit(config, size) for size in config.sizes)
-  return [
-    [
-      _bars(agents),
-      *(
-        episodes.panel(
-          agents,
-          config.sizes,
-          limit,
-          where=where,
-          share_y=True,
-          xlabel="size N",
-          title=version,
-        )
-        for version, where in _VERSIONS.items()
-      ),
-    ]
-  ]
-
-
 def _only_tdu(table: types.Table) -> types.Finding | None:
   """Whether TDU's share is above 0.9 in both versions, and no other agent's is."""
-  shares = {
+  counts = {
     agent: [
-      table.where(agent=agent, **where).score(episodes.is_solved)
+      (int(x.sum()), x.size)
       for where in _VERSIONS.values()
+      if (x := episodes.is_solved(table.where(agent=agent, **where))).size
     ]
     for agent in sorted(table.values("agent"), key=lambda agent: agent != runs.TDU)
   }
-  if runs.TDU not in shares:
+  if runs.TDU not in counts:
     return None
   nearly = {
-    agent: claims.all_hold(statistics.mean(x).is_above(_NEARLY) for x in of_versions)
-    for agent, of_versions in shares.items()
+    agent: claims.all_hold(
+      significance.share(*x).is_above(_NEARLY) for x in of_versions
+    )
+    for agent, of_versions in counts.items()
   }
   listed = ", ".join(
-    f"{_LABELS[agent]} {min(map(np.mean, of_versions)):.2f}"
-    for agent, of_versions in shares.items()
+    f"{_LABELS[agent]} {' and '.join(f'{k} of {n}' for k, n in of_versions)}"
+    for agent, of_versions in counts.items()
   )
   others = [claims.negated(held) for agent, held in nearly.items() if agent != runs.TDU]
   return types.Finding(
     f"only TDU solves nearly all sizes of both versions (more than {_NEARLY:g} of "
     "them)",
-    f"share in the worse version: {listed}",
+    f"runs solved, deterministic and stochastic: {listed}; 36 of 36 would have decided",
     claims.all_hold([nearly[runs.TDU], *others]),
+    table.num_seeds(),
+    test="exact binomial intervals",
   )
 
 
@@ -209,41 +199,40 @@ def _solved_without_treasure(table: types.Table) -> types.Finding:
   """Our own finding: how many of bsuite's solutions do not find the treasure."""
   listed = []
   for agent in table.values("agent"):
-    solved, by_bsuite, treasures = (
-      table.per_seed(name, agent=agent, stochastic=True)
-      for name in ("solved", "by_bsuite", "treasures")
+    solved, by_bsuite = (
+      table.per_seed(name, agent=agent, stochastic=True) > 0
+      for name in ("solved", "by_bsuite")
     )
-    empty = (by_bsuite > 0) & (solved == 0)
-    if empty.any():
-      never = np.sum(empty & (treasures == 0))
-      listed.append(
-        f"{_LABELS[agent]} {empty.sum()} of {np.sum(by_bsuite > 0)} (treasure never "
-        f"found: {never})"
-      )
+    if (empty := by_bsuite & ~solved).any():
+      listed.append(f"{_LABELS[agent]} {empty.sum()} of {by_bsuite.sum()}")
   return types.Finding(
     "bsuite's rule calls runs of the stochastic version solved that are not by the "
     "treasure",
     "; ".join(listed) or "none",
     bool(listed),
+    table.num_seeds(),
+    "ours",
+    "counted",
   )
 
 
 def _agent_claims(config: Agents) -> list[types.Claim]:
-  del config
   stochastic = {"stochastic": True}
+  posterior = [agent for agent in _POSTERIOR_SAMPLING if agent in config.agents]
   return [
     _only_tdu,
-    *(
-      _loses_where_stochastic(_LABELS[agent], {"agent": agent})
-      for agent in _POSTERIOR_SAMPLING
+    _suffers_from_noise(
+      "posterior sampling (bootstrapped DQN, SU and noisy networks, pooled) suffers "
+      "where Deep Sea is stochastic",
+      [{"agent": agent} for agent in posterior],
     ),
     claims.Compare(
-      "TDU solves more of the stochastic sizes than BDQN",
-      episodes.is_solved,
+      "TDU solves more of the stochastic runs than bootstrapped DQN",
+      lambda table: episodes.is_solved(table).reshape(-1, 1),
       {"agent": runs.TDU, **stochastic},
       {"agent": runs.BOOTSTRAPPED, **stochastic},
-      "share of sizes, TDU's and BDQN's: {a:.3g} and {b:.3g}, a difference of {gap}",
-      spec=".3g",
+      "shares {a:.2g} and {b:.2g}, {gap}",
+      spec=".2f",
     ),
     _solved_without_treasure,
   ]
@@ -268,25 +257,16 @@ def _like_presets(config: Scales) -> types.Selection:
   return {"beta": beta, "prior_scale": scale}
 
 
-def _scale_panels(config: Scales) -> list[list[panels.Panel]]:
-  heat_map = layers.HeatMap(
-    episodes.is_solved, "beta", "prior_scale", "share of runs solved"
-  )
-  around: dict[str, Any] = {
-    "grid": None,
-    "xlabel": "bonus scale β (0: BDQN)",
-    "ylabel": "prior scale λ",
-  }
-  rivals = {_LABELS[rival]: {"agent": rival} for rival in config.rivals}
-  return [
-    [
-      *(
-        panels.Panel(heat_map, where=where, title=version, **around)
-        for version, where in _VERSIONS.items()
-      ),
-      _bars({"TDU": _like_presets(config), **rivals}),
-    ]
-  ]
+def _scale_lines(config: Scales) -> layers.Lines:
+  names = {0.0: _LABELS[runs.BOOTSTRAPPED]}
+  return {
+    f"{names.get(beta, f'TDU, β = {beta:g}')}, λ = {scale:g}": {
+      "beta": beta,
+      "prior_scale": scale,
+    }
+    for beta in config.betas
+    for scale in config.prior_scales
+  } | {f"{_LABELS[rival]}, λ = 3": {"agent": rival} for rival in config.rivals}
 
 
 def _scale_claims(config: Scales) -> list[types.Claim]:
@@ -302,14 +282,16 @@ def _scale_claims(config: Scales) -> list[types.Claim]:
     ),
     *(
       episodes.fewer(
-        f"with priors, TDU is faster than BDQN (β = 0), {version}",
+        f"with priors, TDU is faster than bootstrapped DQN (β = 0), {version}",
         {**bonus, **where},
         {**bdqn, **where},
-        f"TDU and BDQN with λ = {most:g}",
+        f"TDU and bootstrapped DQN with λ = {most:g}",
       )
       for version, where in _VERSIONS.items()
     ),
-    _loses_where_stochastic("BDQN", bdqn, f" with λ = {most:g}"),
+    _suffers_from_noise(
+      f"bootstrapped DQN with λ = {most:g} suffers where Deep Sea is stochastic", [bdqn]
+    ),
     *(
       episodes.fewer(
         f"{_LABELS[rival]} does not match TDU",
@@ -325,7 +307,7 @@ def _scale_claims(config: Scales) -> list[types.Claim]:
 FIGURES = (
   types.Figure(
     name="tdu/fig1",
-    title="Deep Sea: which sizes an agent solves",
+    title="Deep Sea: episodes to find the treasure, by agent",
     source=f"{runs.PAPER}, figure 1",
     claim="only TDU performs near-optimally on both versions of Deep Sea; posterior "
     "sampling (BDQN, SU and NNS) does well on the deterministic one, and suffers on "
@@ -335,9 +317,12 @@ FIGURES = (
     quick=Agents(sizes=(5,), agents=("tdu",), num_seeds=1),
     tasks=lambda config: _tasks(config, {x: {"agent": x} for x in config.agents}),
     compute=runs.solve_deep_sea,
-    panels=_agent_panels,
+    panels=lambda config: _panels(
+      config, {_LABELS[agent]: {"agent": agent} for agent in config.agents}
+    ),
     claims=_agent_claims,
-    size=(4.0, 3.4),
+    caption="A mark is a run of a seed; hollow, at the limit: not solved. On the "
+    "right: the number of runs solved, by the treasure.",
     revision=2,
   ),
   types.Figure(
@@ -352,9 +337,11 @@ FIGURES = (
     quick=Scales(sizes=(5,), betas=(1.0,), prior_scales=(3.0,), rivals=(), num_seeds=1),
     tasks=_scale_tasks,
     compute=runs.solve_deep_sea,
-    panels=_scale_panels,
+    panels=lambda config: _panels(config, _scale_lines(config)),
     claims=_scale_claims,
-    size=(3.7, 3.3),
+    caption="β scales TDU's bonus, λ the priors; QU and Q+UCB have β = 1. A mark is a "
+    "run of a seed; hollow, at the limit: not solved. On the right: the number of runs "
+    "solved, by the treasure.",
     revision=2,
   ),
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance
 from explorax.papers import claims, layers, panels, types
 
 
@@ -20,34 +20,23 @@ def is_solved(table: types.Table) -> np.ndarray:
   return (table.per_seed("solved") > 0).astype(np.float64)
 
 
-def is_solved_by_bsuite(table: types.Table) -> np.ndarray:
-  """The same by bsuite's rule."""
-  return (table.per_seed("by_bsuite") > 0).astype(np.float64)
-
-
 def fewer(
   claim: str,
   a: types.Selection,
   b: types.Selection,
   names: str,
-  test: claims.Test = claims.unpaired,
-) -> claims.Compare:
-  """That `a` solves the problems in fewer episodes than `b`; unsolved: the limit.
+  kind: types.Kind | None = None,
+) -> types.Claim:
+  """That `a` solves the problems in fewer episodes than `b`; `names` are both's."""
 
-  The test is of the ratio of geometric means over the problems. `names` are those of
-  both groups.
-  """
+  def claimed(table: types.Table) -> types.Finding | None:
+    groups = [table.where(**a), table.where(**b)]
+    if not all(groups) or groups[0] == groups[1]:
+      return None
+    times = (significance.Times(to_solve(group), is_solved(group)) for group in groups)
+    return claims.sooner(claim, times, names, kind)
 
-  def measured(*groups: types.Table) -> str:
-    shares = [np.mean(is_solved(group)) for group in groups]
-    return (
-      f"{names}: solved {shares[0]:.0%} and {shares[1]:.0%}, in {{a:.0f}} and "
-      "{b:.0f} episodes (geometric means), a ratio of {gap}"
-    )
-
-  return claims.Compare(
-    claim, to_solve, a, b, measured, less=True, ratio=True, spec=".2f", test=test
-  )
+  return claimed
 
 
 def panel(
@@ -55,25 +44,33 @@ def panel(
   sizes: Sequence[int],
   limit: float,
   *more: panels.Layer,
+  y: types.Measure = to_solve,
+  filled: types.Measure = is_solved,
+  what: str = "solved",
+  dodge: float = 1.0,
+  joined: types.Selection | None = None,
   **around: Any,
 ) -> panels.Panel:
-  """The median episodes to solve against the size, up to the limit of episodes."""
-  columns = 2 if len(lines) <= 6 else 3
-  rows = -(-len(lines) // columns)
-  legend = {"loc": "upper center", "ncols": columns, "handlelength": 1.8}
+  """Episodes to solve against the size, a mark for each run, up to the limit."""
+  marks = layers.Seeds(y, "size", lines, filled, f"not {what}", dodge, joined or {})
   settings: dict[str, Any] = {
-    "legend": {**legend, "columnspacing": 1.0},
-    "ylabel": "episodes to solve (median)",
+    "ylabel": f"episodes until it is {what}",
     "yscale": "log",
-    "ylim": (10, 3 ** (rows + 1) * limit),  # With room for the legend.
+    "ylim": (None, 1.6 * limit),
     "xticks": sorted(sizes)[:: -(-len(sizes) // 8)],
     **around,
   }
+  limits = layers.horizontal(limit, "limit of a run", linestyle=":")
+  return panels.Panel(limits, *more, marks, **settings)
+
+
+def rows(lines: layers.Lines, limit: float, **around: Any) -> panels.Panel:
+  """Episodes to solve, a row for each line and a mark for each run, up to the limit."""
   return panels.Panel(
-    layers.Curves(
-      to_solve, lines, "size", statistic=statistics.median_over_seeds, markers=True
-    ),
-    layers.horizontal(limit, "limit"),
-    *more,
-    **settings,
+    layers.Rows(to_solve, lines, is_solved, "not solved"),
+    layers.vertical(limit, linestyle=":"),
+    grid="x",
+    xscale="log",
+    xlabel=f"episodes until it is solved (limit: {limit:,})",
+    **around,
   )

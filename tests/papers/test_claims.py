@@ -1,11 +1,13 @@
 """Each kind of claim: held, did not hold, or undecided."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
+import scipy
 
-from explorax.experiments.recording import statistics
+from explorax.experiments.recording import significance, statistics
 from explorax.papers import claims, types
 
 SEEDS = np.linspace(-1, 1, 20)
@@ -23,23 +25,139 @@ def table(**groups: np.ndarray) -> types.Table:
 
 @pytest.mark.parametrize("shift", [2.0, -2.0, 0.0])
 @pytest.mark.parametrize("less", [False, True])
-def test_a_claim_is_decided_by_the_interval_of_the_difference(shift, less):
-  verdict = {2.0: "held", -2.0: "did not hold", 0.0: "undecided"}[shift]
+def test_a_claim_is_decided_by_the_test_of_the_difference(shift, less):
+  verdict = {2.0: True, -2.0: False, 0.0: None}[shift]
   a, b = SEEDS + (-shift if less else shift), SEEDS[:15]
   finding = claims.compare("a differs", a, b, "{a:.1f} {b:.1f} {gap}", less=less)
-  assert finding.num_seeds == 15
-  assert finding.held is {"held": True, "did not hold": False}.get(verdict)
+  assert (finding.num_seeds, finding.held) == (15, verdict)
   words = statistics.difference(a, b).words("+.3g")
-  assert finding.measured == f"{np.mean(a):.1f} {np.mean(b):.1f} {words}"
+  assert finding.measured.startswith(f"{np.mean(a):.1f} {np.mean(b):.1f} {words}")
+  assert finding.p == pytest.approx(scipy.stats.ttest_ind(a, b, equal_var=False).pvalue)
+  assert finding.test.startswith("Welch's t, p")
+  assert ("would have been detected" in finding.measured) == (verdict is None)
 
 
 def test_a_pair_of_seeds_decides_what_separate_seeds_do_not():
   a, b = SEEDS + 0.1 + 0.01 * SEEDS**2, SEEDS
   assert claims.compare("", a, b).held is None
-  assert claims.compare("", a, b, test=claims.paired).held is True
-  assert claims.compare("", a, b, test=claims.resampled).held is True
-  gap = statistics.bootstrap(np.stack([a - b, b], axis=1)).at(0)
-  np.testing.assert_allclose(claims.resampled(a, b), gap)
+  assert claims.compare("", a, b, test=significance.paired).held is True
+  assert significance.paired(a, b).p == pytest.approx(
+    scipy.stats.ttest_rel(a, b).pvalue
+  )
+  # Seven pairs of one sign: 2 · 2⁻⁷.
+  differences = np.array([1, 2, 3, 4, 5, 6, 700.0])
+  found = claims.compare("", differences, 0 * differences, test=significance.wilcoxon)
+  assert found.held and found.p == 2**-6 and found.test == "Wilcoxon, p = 0.016"
+
+
+def test_yes_or_no_is_an_exact_test():
+  solved, other = np.repeat([1.0, 0.0], [14, 1]), np.repeat([1.0, 0.0], [7, 8])
+  found = claims.compare("", solved, other, "{gap}", spec=".2f")
+  # Hypergeometric: as extreme as 14 and 7 of 21 among 30, both ways.
+  every = [
+    math.comb(15, k) * math.comb(15, 21 - k) / math.comb(30, 21) for k in range(6, 16)
+  ]
+  assert found.p == pytest.approx(sum(p for p in every if p <= every[8] * (1 + 1e-9)))
+  assert found.held and found.test == "Fisher's exact, p = 0.014"
+  # Newcombe (1998), table II: 56 of 70 and 48 of 80 are 0.2 [0.0524, 0.3339] apart.
+  a, b = np.repeat([1.0, 0.0], [56, 14]), np.repeat([1.0, 0.0], [48, 32])
+  np.testing.assert_allclose(
+    significance.fisher(a, b).gap, [0.2, 0.0524, 0.3339], atol=5e-5
+  )
+  few = claims.compare("", solved[-5:], other[-10:-5])
+  assert few.held is None and "no difference would have been detected" in few.measured
+  assert claims.sign("", 9, 1, "{share}").p == 22 / 2**10
+  assert significance.share(3, 3).low == pytest.approx(0.025 ** (1 / 3))
+
+
+@pytest.mark.parametrize("test", [significance.paired, significance.unpaired])
+def test_a_detectable_difference_is_found_four_times_of_five(test):
+  rng = np.random.default_rng(0)
+  detectable = test(*rng.normal(size=(2, 4000))).detectable
+  assert detectable == pytest.approx((1.96 + 0.8416) * (2 / 4000) ** 0.5, rel=0.05)
+  draws = rng.normal(size=(400, 2, 50))
+  draws[:, 0] += (1.9845 + 0.845) * (2 / 50) ** 0.5
+  assert np.mean([test(*draw).p < 0.05 for draw in draws]) == pytest.approx(
+    0.8, abs=0.05
+  )
+
+
+def test_a_result_that_rests_on_one_seed_or_one_game_says_so():
+  a = np.array([[1.0, 0.1], [1.1, 0.2], [0.9, -0.1], [1.0, -0.2]])
+  found = claims.compare(
+    "", a, 0 * a, "{gap}", test=significance.paired, games=["one", "other"]
+  )
+  assert found.held and "undecided without one: +" in found.measured
+  assert "other" not in found.measured
+  seeds = np.array([1.0, 0.9, 1.1, 0.35])
+  found = claims.compare("", seeds, 0 * seeds, test=significance.paired)
+  worst = max(scipy.stats.ttest_1samp(np.delete(seeds, i), 0).pvalue for i in range(4))
+  assert found.held and worst > 0.05
+  assert found.measured.endswith(f"; undecided without one seed, p = {worst:.2g}")
+
+
+def times(*columns: tuple[list[int], int]) -> significance.Times:
+  """Episodes of the seeds of each problem; those at its limit are not solved."""
+  episodes = np.array([column for column, _ in columns], float).T
+  return significance.Times(episodes, episodes < [limit for _, limit in columns])
+
+
+def test_runs_that_did_not_solve_are_censored():
+  a, b = times(([3, 5, 7, 30], 30)), times(([9, 14, 30, 30], 30))
+  gap, variance, p = significance.log_rank(a, b)
+  censored = [
+    scipy.stats.CensoredData.right_censored(x.episodes[:, 0], ~x.solved[:, 0])
+    for x in (a, b)
+  ]
+  expected = scipy.stats.logrank(*censored)
+  assert gap**2 / variance == pytest.approx(expected.statistic**2)
+  assert gap > 0  # Group a solves sooner.
+  # All 70 ways to choose four of the eight runs, by the same statistic.
+  pooled = significance.Times(*(np.concatenate(x) for x in zip(a, b, strict=True)))
+
+  def exceeds(chosen: tuple[int, ...]) -> float:
+    rows = np.isin(range(8), chosen)
+    groups = (significance.Times(*(x[r] for x in pooled)) for r in (rows, ~rows))
+    return significance.log_rank(*groups, 0)[0]
+
+  every = [abs(exceeds(chosen)) for chosen in itertools.combinations(range(8), 4)]
+  assert p == pytest.approx(np.mean(np.array(every) >= gap - 1e-9), abs=0.02)
+  # Strata: a problem's times are compared with its own alone.
+  both = significance.log_rank(
+    times(([3, 5, 7, 30], 30), ([300, 500, 700, 3000], 3000)),
+    times(([9, 14, 30, 30], 30), ([900, 1400, 3000, 3000], 3000)),
+  )
+  assert both[:2] == pytest.approx((2 * gap, 2 * variance))
+  found = claims.sooner("", (a, b), "a and b")
+  assert found.measured.startswith(
+    "a and b: solved 3 of 4 and 2 of 4; restricted means 11 and 21 episodes"
+  )
+  assert significance.log_rank(times(([9, 9], 9)), times(([9, 9], 9)))[1:] == (0, 1)
+
+
+def test_if_all_solved_the_ratio_of_pairs_is_tested():
+  a, b = (
+    times(([2, 4, 8], 99), ([20, 40, 80], 99)),
+    times(([3, 5, 9], 99), ([30, 50, 90], 99)),
+  )
+  found = claims.sooner("", (a, b), "a and b")
+  logs = np.log(a.episodes / b.episodes).ravel()
+  assert found.p == pytest.approx(scipy.stats.ttest_1samp(logs, 0).pvalue)
+  assert found.held and found.num_seeds == 3 and "slower in 0 of 6" in found.measured
+  assert f"a ratio of {np.exp(logs.mean()):.3f}" in found.measured
+
+
+def test_several_tests_of_one_claim_are_corrected():
+  # Holm (1979): 4 · 0.01, 3 · 0.02, then no less than that, 2 · 0.03.
+  assert significance.holm([0.03, 0.01, 0.8, 0.02]) == pytest.approx(
+    [0.06, 0.04, 0.8, 0.06]
+  )
+  assert significance.holm([]) == [] and significance.holm([0.4, 0.9]) == [0.8, 0.9]
+  parts = [types.Finding("", "x", True, 5, None, "t, p", p) for p in (0.03, 0.04)]
+  assert claims.all_of("", parts).held is None
+  assert claims.all_of("", parts[:1]).held is True
+  joined = claims.all_of("", [parts[0]._replace(p=0.01), parts[1]])
+  assert joined.held and joined.test.endswith("p = 0.04")
 
 
 def test_groups_are_selected_by_their_settings():
@@ -51,15 +169,6 @@ def test_groups_are_selected_by_their_settings():
   # No tasks in one group, or the same tasks in both.
   assert claim(results.where(group="a")) is None
   assert claims.Compare("", "x", {"group": "a"}, {"group": "a"})(results) is None
-
-
-def test_a_ratio_is_of_geometric_means():
-  results = table(a=np.exp(SEEDS), b=np.exp(SEEDS + np.log(8)))
-  groups = {"group": "a"}, {"group": "b"}
-  claim = claims.Compare("", "x", *groups, "{a:.3f} {b:.3f}", less=True, ratio=True)
-  assert claim(results).measured == "1.000 8.000" and claim(results).held is True
-  text = claims.Compare("", "x", *groups, lambda a, b: f"{len(a)} {{gap}}", ratio=True)
-  assert text(results).measured.startswith("1 +0.125 [") and not text(results).held
 
 
 def test_all_parts_have_to_hold():

@@ -1,8 +1,12 @@
 """Panels and layers: what is in the drawing is what was measured."""
 
+import io
+import struct
+
 import numpy as np
 import pytest
 
+from explorax.experiments.recording import drawing
 from explorax.papers import layers, panels, types
 
 pytest.importorskip("matplotlib")
@@ -33,27 +37,52 @@ LINES = {"A": {"rule": "a"}, "missing": {"rule": "c"}, "B": {"rule": "b"}}
 def drawn(*layer, size=None, **options):
   """The axes of one panel."""
   panel = panels.Panel(*layer, where={"size": size} if size else None, **options)
-  (axes,) = panels.draw([[panel]], table(), (4, 3)).axes
+  (axes,) = panels.draw([[panel]], table(), 3).axes
   return axes
 
 
-def test_a_curve_over_a_setting_is_the_mean_of_each_value():
+def test_few_seeds_are_drawn_one_by_one_and_more_as_a_band():
   axes = drawn(layers.Curves("x", LINES, "size", markers=True), title="t", xlabel="s")
-  a, b = axes.lines
-  np.testing.assert_array_equal(a.get_xdata(), [2, 4])
-  np.testing.assert_array_equal(b.get_ydata(), [60, 120])
-  # A line without tasks leaves the style of the others.
-  assert (a.get_marker(), b.get_marker()) == ("o", "^")
-  texts = [text.get_text() for text in axes.get_legend().get_texts()]
-  assert texts == ["A", "B"] and axes.get_title() == "t" and axes.get_xlabel() == "s"
-
-
-def test_a_heat_map_has_a_value_for_each_pair_of_settings():
-  rules = {"a": 0, "b": 1}
-  numbered = types.Table(
-    task._replace(settings={**task.settings, "rule": rules[task.settings["rule"]]})
-    for task in table()
+  first, second = (x for x in axes.lines if x.get_label() in LINES)
+  np.testing.assert_array_equal(first.get_xdata(), [2, 4])
+  np.testing.assert_array_equal(second.get_ydata(), [60, 120])
+  assert len(axes.lines) == 2 * (1 + 3) and not axes.collections
+  assert axes.get_title() == "t" and axes.get_xlabel() == "s"
+  texts = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+  assert texts == ["A", "B"]
+  many = types.Table(
+    task._replace(results={"x": np.arange(6.0)}) for task in table().where(size=2)
   )
-  panel = panels.Panel(layers.HeatMap("x", "size", "rule", "mean"), grid=None)
-  axes, _ = panels.draw([[panel]], numbered, (4, 3)).axes
-  assert [t.get_text() for t in axes.texts] == ["6.00", "12.00", "60.00", "120.00"]
+  panel = panels.Panel(layers.Curves("x", LINES, "size"))
+  (axes,) = panels.draw([[panel]], many, 3).axes
+  assert len(axes.lines) == len(axes.collections) == 2
+
+
+def test_runs_that_did_not_solve_are_hollow_and_not_joined():
+  lines = {"A": {"rule": "a"}}
+  marks = layers.Seeds("x", "size", lines, "solved", "not solved")
+  hollow = [x for x in drawn(marks).lines if x.get_markerfacecolor() == "white"]
+  assert [line.get_ydata().tolist() for line in hollow] == [[4], [8], []]
+  rows = drawn(layers.Rows("x", lines, "solved", "not solved"))
+  assert [text.get_text() for text in rows.texts] == ["4 of 6"]
+
+
+def test_a_drawing_is_the_same_bytes_each_time():
+  def draw() -> bytes:
+    panel = panels.Panel(layers.Curves("x", LINES, "size"))
+    drawing.save(file := io.BytesIO(), panels.draw([[panel]], table(), 3, "title"))
+    return file.getvalue()
+
+  content = draw()
+  assert content == draw() and b"Software" not in content and b"tEXt" not in content
+  width, _ = struct.unpack(">II", content[16:24])
+  assert width == 2 * 830
+
+
+def test_an_agent_has_one_colour_and_marker():
+  alone = drawing.styles(["tdu"])["tdu"]
+  both = drawing.styles(["unknown", "bootstrapped_dqn", "TDU"])
+  assert both["TDU"] == alone and len({style.color for style in both.values()}) == 3
+  variants = drawing.styles(["TDU, β = 1", "TDU, β = 3"])
+  assert variants["TDU, β = 3"].color == alone.color
+  assert {style.marker for style in variants.values()} == {alone.marker}

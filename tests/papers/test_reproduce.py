@@ -94,9 +94,9 @@ def test_a_second_call_only_draws_the_same_bytes(call, own, out):
   assert drawing.startswith(b"\x89PNG")
   assert "held" in text and "it grows" in text
   page = (out / "figures.md").read_text()
-  assert "![Sizes](own_fig1.png)" in page and "| held | it grows |" in page
-  assert "\n2 held, 0 did not hold, 0 undecided.\n" in page
-  assert "| [own/fig1](#ownfig1-sizes) | it grows | held | 4 |" in page
+  assert "![Sizes](own_fig1.png)" in page and "| held | learning | it grows |" in page
+  assert "| learning | the paper's, of agents that learn | 2 | 0 | 0 |" in page
+  assert "| [own/fig1](#ownfig1-sizes) | 2 | 0 | 0 |" in page
   assert "raw results in `raw/own_fig1`" in page
   first = json.loads((out / "own_fig1.json").read_text())
   assert first["findings"][0]["verdict"] == "held"

@@ -54,6 +54,18 @@ def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
   np.testing.assert_allclose(found.scores["a", "noise"].mean.value, 0.4)
 
 
+def test_agents_whose_logs_are_identical_cannot_differ():
+  scores = {"a": (0.2, 0.4), "b": (0.2, 0.4), "c": (0.2, 0.5), "d": (0.2,)}
+  found = results.compute(
+    {
+      (agent, "catch/0", seed): _catch(x)
+      for agent, each in scores.items()
+      for seed, x in enumerate(each)
+    }
+  )
+  assert found.identical("catch") == [("a", "b")]
+
+
 def test_undetermined_scores_are_left_out_of_their_tags():
   logs = {
     ("a", "catch/0", 0): _catch(0.5),

@@ -1,0 +1,171 @@
+"""Tests of two groups of seeds, for which the intervals of `statistics` are too little.
+
+Each says which difference it detects with a probability of 0.8.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy  # It imports `stats` when it is first used.
+
+from explorax.experiments.recording import statistics
+
+LEVEL = 0.05
+POWER = 0.8
+
+
+class Tested(NamedTuple):
+  """A test of two groups.
+
+  Attributes:
+    gap: the mean of the first group minus that of the second.
+    p: two-sided.
+    name: of the test.
+    detectable: the difference that it detects with a probability of 0.8.
+  """
+
+  gap: statistics.Interval
+  p: float
+  name: str
+  detectable: float
+
+
+Test = Callable[[np.ndarray, np.ndarray], Tested]
+
+
+def paired(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Student's t-test of the differences `[S]`."""
+  test = scipy.stats.ttest_rel
+  return _t_test(test, "paired t", statistics.mean(a - b), a, b)
+
+
+def unpaired(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Welch's t-test of `[S]` and `[S']`."""
+  test = functools.partial(scipy.stats.ttest_ind, equal_var=False)
+  return _t_test(test, "Welch's t", statistics.difference(a, b), a, b)
+
+
+def _t_test(
+  test: Any, name: str, gap: statistics.Interval, a: np.ndarray, b: np.ndarray
+) -> Tested:
+  width = float(gap.high - gap.value)
+  if min(len(a), len(b)) < 2 or not width:  # One seed, or all have the same numbers.
+    return Tested(gap, float(min(len(a), len(b)) < 2 or not gap.value), name, math.nan)
+  found = test(a, b)
+  quantile, power = scipy.stats.t.ppf([1 - LEVEL / 2, POWER], found.df)
+  return Tested(gap, float(found.pvalue), name, width * (1 + power / quantile))
+
+
+def wilcoxon(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Wilcoxon's signed-rank test of pairs; the interval is a bootstrap's."""
+  gap = statistics.bootstrap((a - b)[:, None]).at(0)
+  p = float(scipy.stats.wilcoxon(a, b).pvalue) if np.any(a != b) else 1.0
+  return Tested(gap, p, "Wilcoxon", paired(a, b).detectable)
+
+
+def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Fisher's exact test of the shares of ones; Newcombe's interval (1998)."""
+  counts, sizes = [int(np.sum(x)) for x in (a, b)], [len(a), len(b)]
+  (p, low_p, high_p), (q, low_q, high_q) = (
+    (k / n, *scipy.stats.binomtest(k, n).proportion_ci(method="wilson"))
+    for k, n in zip(counts, sizes, strict=True)
+  )
+  gap = statistics.Interval(
+    np.asarray(p - q),
+    p - q - np.hypot(p - low_p, high_q - q),
+    p - q + np.hypot(high_p - p, q - low_q),
+  )
+  value = _fisher_p(*counts, *sizes)
+  detectable = math.nan
+  if value >= LEVEL:
+    n, m = sizes
+    significant = np.array(
+      [[_fisher_p(i, j, n, m) < LEVEL for j in range(m + 1)] for i in range(n + 1)]
+    )
+    of_b = scipy.stats.binom.pmf(np.arange(m + 1), m, q)
+    for share in sorted(np.linspace(0, 1, 101), key=lambda x: abs(x - q)):
+      of_a = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
+      if of_a @ significant @ of_b >= POWER:
+        detectable = abs(share - q)
+        break
+  return Tested(gap, value, "Fisher's exact", detectable)
+
+
+def share(count: int, num: int) -> statistics.Interval:
+  """A share of runs with Clopper and Pearson's exact interval."""
+  ends = scipy.stats.binomtest(count, num).proportion_ci()
+  return statistics.Interval(*np.array([count / num, *ends]))
+
+
+def _fisher_p(i: int, j: int, n: int, m: int) -> float:
+  return float(scipy.stats.fisher_exact([[i, n - i], [j, m - j]]).pvalue)
+
+
+def left_out(test: Test, groups: Sequence[np.ndarray], least: int) -> Iterator[Tested]:
+  """The test without each pair, or each seed, of groups of more than `least`."""
+  pairs = test in (paired, wilcoxon)
+  for i, group in enumerate(groups[: 1 if pairs else 2]):
+    if len(group) > least:
+      for seed in range(len(group)):
+        rest = (
+          np.delete(x, seed) if pairs or i == j else x for j, x in enumerate(groups)
+        )
+        yield test(*rest)
+
+
+class Times(NamedTuple):
+  """Episodes to solve problems, `[S, P]`; where not `solved`, the limit of the run."""
+
+  episodes: np.ndarray
+  solved: np.ndarray
+
+  def without(self, seed: int) -> "Times":
+    return Times(*(np.delete(x, seed, axis=0) for x in self))
+
+
+def log_rank(
+  a: Times, b: Times, num_permutations: int = 10_000
+) -> tuple[float, float, float]:
+  """The log-rank test, stratified by problem (Mantel, 1966).
+
+  The groups are permuted within problems, since seeds are few.
+
+  Returns:
+    By how much the solutions of `a` exceed those expected, the variance of this number,
+    and the p of the permutations, two-sided.
+  """
+  if a.episodes.shape[1] != b.episodes.shape[1]:  # Not the same problems: no strata.
+    a, b = (Times(*(x.reshape(-1, 1) for x in group)) for group in (a, b))
+  rng = np.random.default_rng(0)
+  gap, variance, drawn = 0.0, 0.0, np.zeros(num_permutations)
+  for i in range(a.episodes.shape[1]):
+    times, solved = (
+      np.concatenate([x[:, i], y[:, i]]) for x, y in zip(a, b, strict=True)
+    )
+    num, at_risk = len(a.episodes), times[:, None] >= times
+    # Each event adds to the scores of those at risk: the sum over `a` is observed minus
+    # expected.
+    events = np.where(solved, 1.0 / at_risk.sum(axis=0), 0.0)
+    scores = solved - at_risk @ events
+    gap += scores[:num].sum()
+    for time in np.unique(times[solved > 0]):
+      n, of_a = np.sum(times >= time), np.sum(times[:num] >= time)
+      d = np.sum(solved[times == time])
+      variance += d * of_a * (n - of_a) * (n - d) / (n**2 * max(n - 1, 1))
+    tiled = np.tile(scores, (num_permutations, 1))
+    drawn += rng.permuted(tiled, axis=1)[:, :num].sum(axis=1)
+  extreme = np.sum(np.abs(drawn) >= abs(gap) - 1e-9)
+  return float(gap), float(variance), float((1 + extreme) / (1 + num_permutations))
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+  """p corrected for several tests by Holm's step-down method (1979)."""
+  values = np.array(ps, np.float64)
+  order = np.argsort(values)
+  steps = values[order] * np.arange(len(values), 0, -1)
+  corrected = np.empty_like(values)
+  corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+  return corrected.tolist()
