@@ -368,6 +368,7 @@ class DeviceRun(training.Run):
     step: int,
     updates: int,
     ended: device_program.Episodes,
+    of_learner: dict[str, float],
     metrics: Mapping[str, float],
   ) -> None:
     """Reports an episode.
@@ -377,10 +378,10 @@ class DeviceRun(training.Run):
       step: the environment's step at which it ended, from 1.
       updates: made by then.
       ended: its numbers, on the host; their `metrics` are not read.
+      of_learner: the learner's metrics at its end.
       metrics: the environment's.
     """
     self.episodes[index] += 1
-    of_learner = dict(self.metrics[index])
     if "r_int" in self._agent.replay.extras:
       of_learner["intrinsic_return"] = float(ended.intrinsic)
     self._on_episode(
@@ -409,7 +410,7 @@ class DeviceRun(training.Run):
       errors.NonFiniteError: for the first seed whose update was not finite.
     """
     each = self._of_each_seed(update)
-    self.metrics = [{n: float(x) for n, x in u.metrics.items()} for u in each]
+    self.metrics = [_floats(update.metrics) for update in each]
     for seed, metrics, of_seed in zip(self._seeds, self.metrics, each, strict=True):
       if metrics["finite"] > 0:
         continue
@@ -500,48 +501,50 @@ class ScannedRun(DeviceRun):
 
   def _act(self, num_steps: int) -> None:
     before = self.steps
-    self.state, episodes = self._program.act(self.state, num_steps)
+    self.state, log = self._program.act(self.state, num_steps)
     self.steps += num_steps
-    self._report_all(episodes, before, lambda step: self.updates)
+    self._report_all(log, before, self.updates, self.metrics)
 
   def _learn(self, num_rounds: int) -> None:
     program, steps, updates = self._program, self.steps, self.updates
-    self.state, episodes, update = program.learn(self.state, num_rounds, updates)
+    self.state, log, update = program.learn(self.state, num_rounds, updates)
     self.steps += num_rounds * program.steps_per_round
     self.updates += num_rounds * program.updates_per_round
+    earlier = self.metrics
     self._store_metrics(update, before=updates)
-    self._report_all(
-      episodes,
-      steps,
-      lambda step: (
-        updates + step // program.steps_per_round * program.updates_per_round
-      ),
-    )
+    self._report_all(log, steps, updates, earlier)
     self.clock.mark_warm(self.env_steps)
 
   def _report_all(
     self,
-    episodes: device_program.Episodes,
-    before: int,
-    updates: Callable[[int], int],
+    log: device_program.Log,
+    steps: int,
+    updates: int,
+    metrics: Sequence[Mapping[str, float]],
   ) -> None:
     """Reports the finished episodes in order.
 
     Args:
-      episodes: `[steps, (S,) E]`; `ended` is false in steps that were not made.
-      before: steps of each environment before these.
-      updates: number of steps (from 1) → updates made by their end.
+      log: of the last steps.
+      steps: of each environment before these.
+      updates: of each learner before these.
+      metrics: each learner's then.
     """
-    episodes = jax.device_get(episodes)
+    log = jax.device_get(log)
     if len(self._seeds) == 1:
-      episodes = jax.tree.map(lambda x: x[:, None], episodes)
-    places = np.nonzero(episodes.ended)
-    ended = jax.tree.map(lambda x: x[places], episodes)
-    for number, (index, seed) in enumerate(zip(*places[:2], strict=True)):
-      of_one = jax.tree.map(lambda x, i=number: x[i], ended)
-      metrics = {name: float(x) for name, x in of_one.metrics.items()}
-      step = int(index) + 1
-      self._report(int(seed), before + step, updates(step), of_one, metrics)
+      log = jax.tree.map(lambda x: x[:, None], log)
+    program, places = self._program, np.nonzero(log.episodes.ended)
+    ended = jax.tree.map(lambda x: x[places], log.episodes)
+    newest = jax.tree.map(lambda x: x[places[:2]], log.update)
+    for i, (index, seed) in enumerate(zip(*places[:2], strict=True)):
+      episode, update = jax.tree.map(lambda x, i=i: x[i], (ended, newest))
+      of_learner = _floats(update.metrics) if update.number else dict(metrics[seed])
+      step, made = int(index) + 1, updates
+      if self.updates > updates:  # Those of its own round are already made.
+        made += step // program.steps_per_round * program.updates_per_round
+      self._report(
+        int(seed), steps + step, made, episode, of_learner, _floats(episode.metrics)
+      )
 
 
 class SteppedRun(DeviceRun):
@@ -644,13 +647,19 @@ class SteppedRun(DeviceRun):
     ended = jax.device_get(ended)
     for env in np.flatnonzero(step.last):
       of_env = jax.tree.map(lambda x, env=env: x[env], ended)
-      self._report(0, self.steps, self.updates, of_env, step.metrics[int(env)])
+      of_learner = dict(self.metrics[0])
+      metrics = step.metrics[int(env)]
+      self._report(0, self.steps, self.updates, of_env, of_learner, metrics)
     return True
 
   def check_finite(self) -> None:
     """Fetches the metrics of the last update, and checks it."""
     if self.updates:
       self._store_metrics(self._update)
+
+
+def _floats(metrics: Mapping[str, Any]) -> dict[str, float]:
+  return {name: float(value) for name, value in metrics.items()}
 
 
 def _on_device(tree: Any) -> Any:

@@ -91,6 +91,19 @@ class Update(NamedTuple):
   metrics: dict[str, jax.Array]
 
 
+class Log(NamedTuple):
+  """The episodes that steps have ended, and each learner's newest update then.
+
+  Attributes:
+    episodes: `[steps_per_report, (S,) E]`; `ended` is false in steps not made.
+    update: counted from the beginning of the log, `[steps_per_report, (S)]`; of steps
+      in which an episode has ended.
+  """
+
+  episodes: Episodes
+  update: Update
+
+
 class DeviceAgent:
   """An agent in E environments, as functions of the state of one seed."""
 
@@ -369,18 +382,14 @@ class ScannedProgram:
     self.init = jax.jit(init)
     self._advance = jax.jit(self._rounds, donate_argnums=0)
 
-  def act(self, state: State, num_steps: int) -> tuple[State, Episodes]:
-    """Steps without learning, at most `steps_per_report`.
-
-    Returns:
-      The state, and the episodes `[steps_per_report, (S,) E]`.
-    """
+  def act(self, state: State, num_steps: int) -> tuple[State, Log]:
+    """Steps without learning, at most `steps_per_report`."""
     rounds = (num_steps, 1) if self.steps_per_round == 1 else (1, num_steps)
     return self._advance(state, *rounds, 0, 0)[:2]
 
   def learn(
     self, state: State, num_rounds: int, num_updates: int = 0
-  ) -> tuple[State, Episodes, Update]:
+  ) -> tuple[State, Log, Update]:
     """Rounds of steps and updates, at most `steps_per_report` steps.
 
     Args:
@@ -389,8 +398,7 @@ class ScannedProgram:
       num_updates: each learner's so far.
 
     Returns:
-      The state, the episodes `[steps_per_report, (S,) E]`, and the last update of these
-      rounds, counted from 1, `[(S), ...]`.
+      The state, the log, and the last update of these rounds, counted from 1.
     """
     of_round = self.steps_per_round, self.updates_per_round
     return self._advance(state, num_rounds, *of_round, num_updates)
@@ -432,11 +440,12 @@ class ScannedProgram:
     steps_per_round: jax.Array,
     updates_per_round: jax.Array,
     num_updates: jax.Array,
-  ) -> tuple[State, Episodes, Update]:
+  ) -> tuple[State, Log, Update]:
     """See `learn`. The numbers are not static: one program is compiled for all."""
-    size = self.steps_per_report
-    log = jax.tree.map(lambda x: jnp.zeros((size, *x.shape), x.dtype), state.episodes)
-
+    size, newest = self.steps_per_report, self._lift(self.agent.no_update)(state)
+    log = jax.tree.map(
+      lambda x: jnp.zeros((size, *x.shape), x.dtype), Log(state.episodes, newest)
+    )
     target = self.agent.target
 
     def update(i: jax.Array, carry: tuple[State, Update]) -> tuple[State, Update]:
@@ -452,12 +461,13 @@ class ScannedProgram:
       state, newest, log = carry
       made = num_updates + i * updates_per_round
       if self.steps_per_round == 1:
-        state, log = self._step(state, log, i)
+        state, log = self._step(state, newest, log, i)
       else:
+        first = i * steps_per_round
         state, log = jax.lax.fori_loop(
           0,
           steps_per_round,
-          lambda j, c: self._step(c[0], c[1], i * steps_per_round + j),
+          lambda j, c: self._step(c[0], newest, c[1], first + j),
           (state, log),
         )
       state, newest = jax.lax.fori_loop(
@@ -466,18 +476,20 @@ class ScannedProgram:
       state = self._lift(lambda s: self.agent.fetch(s, steps_per_round))(state)
       return state, newest, log
 
-    carry = state, self._lift(self.agent.no_update)(state), log
+    carry = state, newest, log
     state, newest, log = jax.lax.fori_loop(0, num_rounds, one_round, carry)
     return state, log, newest
 
   def _step(
-    self, state: State, log: Episodes, index: jax.Array
-  ) -> tuple[State, Episodes]:
+    self, state: State, newest: Update, log: Log, index: jax.Array
+  ) -> tuple[State, Log]:
     """One step of all environments; ended episodes restart, and are logged."""
 
-    def end(state: State, log: Episodes) -> tuple[State, Episodes]:
+    def end(state: State, log: Log) -> tuple[State, Log]:
       state, episodes = self._lift(self._end_episodes)(state)
-      return state, jax.tree.map(lambda x, new: x.at[index].set(new), log, episodes)
+      return state, jax.tree.map(
+        lambda x, new: x.at[index].set(new), log, Log(episodes, newest)
+      )
 
     state = self._lift(self._act)(state)
     # Outside the functions of one seed: under vmap, both branches would be computed.

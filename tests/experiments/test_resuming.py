@@ -70,7 +70,7 @@ def test_the_device_runner_resumes_bit_for_bit(interrupted, capsys):
   assert whole["env_steps"] >= 450 and whole["episodes"] >= 112
   assert whole["learner_updates"] == whole["env_steps"] - 150
   assert whole["evaluation"]["evaluations"] >= 1
-  assert len(rows("whole", "learner.csv")) >= 4
+  assert len(rows("whole", "learner.csv")) == 3  # At reports.
   found = rows("whole")
   assert [int(row["env_steps"]) for row in found[:3]] == [4, 8, 12]
   assert "bad_episode" in found[-1]

@@ -154,10 +154,10 @@ def test_updates_keep_to_the_configured_pace():
   for _ in range(10):
     state, _ = program.act(state, 2)
   for calls in (1, 2, 3):
-    state, episodes, update = program.learn(state, 2)
+    state, log, update = program.learn(state, 2)
     assert state.learner.num_updates == 4 * calls
     assert state.steps == 20 + 2 * calls
-    assert not np.any(episodes.ended[2:])  # Of steps that were not made.
+    assert not np.any(log.episodes.ended[2:])  # Of steps that were not made.
     assert bool(update.metrics["finite"])
 
 
@@ -274,14 +274,15 @@ def test_an_embedding_changes_between_episodes_only():
     state, _ = program.act(state, 1)
   held = jax.device_get(state.weights.bonus.embedding)
   while True:
-    state, episodes, _ = program.learn(state, 1)
+    state, log, _ = program.learn(state, 1)
+    done = log.episodes.ended
     num_steps = program.steps_per_round
-    if np.any(episodes.ended[: num_steps - 1]):
+    if np.any(done[: num_steps - 1]):
       held = jax.device_get(state.weights.bonus.embedding)
       continue
     fresh = jax.device_get(agent.learner.params(state.learner))
     fresh = fresh.bonus.embedding
-    ended = np.asarray(episodes.ended[num_steps - 1])
+    ended = np.asarray(done[num_steps - 1])
     for a, b, c in zip(
       *map(jax.tree.leaves, (held, state.weights.bonus.embedding, fresh)), strict=True
     ):
