@@ -5,6 +5,7 @@
   echo gymnasium==0.29.1 > overrides
   uv pip install --python=.venv-peers --overrides=overrides gymnax==1.0.1
   git clone https://github.com/vwxyzjn/cleanrl .venv-peers/cleanrl
+  git clone https://github.com/luchris429/purejaxrl .venv-peers/purejaxrl
   python benchmarks/run.py --only=peers
 
 The peers run in `.venv-peers`, since their versions of gymnasium and of JAX differ from
@@ -26,10 +27,13 @@ import numpy as np
 
 VENV = bench.FOLDER.parent / ".venv-peers"
 PYTHON, CLEANRL = VENV / "bin" / "python", VENV / "cleanrl"
+PUREJAXRL = VENV / "purejaxrl" / "purejaxrl" / "dqn.py"
 
 # CleanRL fixes the layers. After the warm-up there is an update in each step.
 HIDDEN_SIZES, BATCH_SIZE, CAPACITY = (120, 84), 128, 10_000
 LEARNING_STARTS, WARM_UP = 500, 1000
+# (environments, their steps between two updates, seeds) on the device.
+DEVICE_LOOPS = ((1, 1, 1), (10, 1, 1), (10, 1, 8), (10, 1000, 1))
 NUM_GAMES = (1, 8, 32)
 NUM_SEAS, SIZE = 2000, 10
 
@@ -54,6 +58,38 @@ def measure_dqn(quick: bool = False) -> list[bench.Row]:
     },
     quick,
   )
+
+
+def measure_device(quick: bool = False) -> list[bench.Row]:
+  """Environment steps per second of DQN in CartPole on the device, all seeds.
+
+  The peer is a compiled loop that keeps its results until the end; ours also reports
+  each episode to the host.
+  """
+  rows = []
+  for envs, interval, seeds in DEVICE_LOOPS:
+    of_loop = {"environments": envs, "steps_per_update": interval, "seeds": seeds}
+    settings = {**_SETTINGS, "updates_per_step": 1 / (envs * interval)}
+    contestants: bench.Contestants = {
+      "explorax, device runner": functools.partial(
+        _of_peer,
+        "run_device",
+        settings=settings,
+        num_envs=envs,
+        seeds=seeds,
+        seconds=0.1 if quick else 5,
+      ),
+      "purejaxrl": functools.partial(
+        _of_peer,
+        "run_purejaxrl",
+        num_envs=envs,
+        interval=envs * interval,
+        seeds=seeds,
+        steps=(500 if quick else 20_000) * envs,
+      ),
+    }
+    rows += [{**of_loop, **row} for row in bench.side_by_side(contestants, quick)]
+  return rows
 
 
 def measure_atari(quick: bool = False) -> list[bench.Row]:
@@ -92,14 +128,17 @@ def _of_peer(function: str, **arguments: Any) -> bench.Row:
   return bench.sample(f"peers:{function}", python=str(PYTHON), **arguments)
 
 
+_SETTINGS = {
+  "hidden_sizes": HIDDEN_SIZES,
+  "batch_size": BATCH_SIZE,
+  "replay_capacity": CAPACITY,
+  "min_replay_size": LEARNING_STARTS,
+}
+
+
 def _our_dqn(steps: int) -> bench.Row:
-  settings = {
-    "hidden_sizes": ",".join(map(str, HIDDEN_SIZES)),
-    "batch_size": BATCH_SIZE,
-    "replay_capacity": CAPACITY,
-    "min_replay_size": LEARNING_STARTS,
-    "updates_per_step": 1,
-  }
+  sizes = ",".join(map(str, HIDDEN_SIZES))
+  settings = {**_SETTINGS, "hidden_sizes": sizes, "updates_per_step": 1}
   flags = ["--agent=dqn", "--env=gym:CartPole-v1", f"--steps={WARM_UP + steps}"]
   flags += [f"--set={name}={value}" for name, value in settings.items()]
   found = bench.run_speed(flags, WARM_UP)
@@ -155,6 +194,56 @@ def _cleanrl_seconds(path: pathlib.Path, steps: int) -> float:
       check=True,
     )
     return time.perf_counter() - start
+
+
+def run_device(**arguments: Any) -> bench.Row:
+  """Ours, of a whole run."""
+  import scaling
+
+  arguments["settings"]["hidden_sizes"] = HIDDEN_SIZES  # JSON has made a list of it.
+  env = "gymnax:CartPole-v1"
+  found = scaling.measure_run("dqn", env, runner="device", **arguments)
+  return {"steps_per_s": found["steps/s"]}
+
+
+def run_purejaxrl(num_envs: int, interval: int, seeds: int, steps: int) -> bench.Row:
+  """purejaxrl's, with the changes that JAX 0.6 and gymnax 1.0 ask for."""
+  import types
+
+  import jax
+
+  if not PUREJAXRL.exists():
+    return {"note": f"not measured: there is no {PUREJAXRL}"}
+  text = PUREJAXRL.read_text(encoding="utf-8").replace("jax.tree_map", "jax.tree.map")
+  text = text.replace("done, info = vmap_step", "done, _, info = vmap_step")
+  text = text.replace("_done, _ = env.step", "_done, _, _ = env.step")
+  sys.modules["wandb"] = types.ModuleType("wandb")
+  names: dict[str, Any] = {"__name__": "purejaxrl"}
+  exec(compile(text, PUREJAXRL, "exec"), names)
+  config = {
+    "NUM_ENVS": num_envs,
+    "BUFFER_SIZE": CAPACITY,
+    "BUFFER_BATCH_SIZE": BATCH_SIZE,
+    "TOTAL_TIMESTEPS": steps,
+    "EPSILON_START": 0.1,
+    "EPSILON_FINISH": 0.1,
+    "EPSILON_ANNEAL_TIME": 1,
+    "TARGET_UPDATE_INTERVAL": 500,
+    "LR": 2.5e-4,
+    "LEARNING_STARTS": 0,
+    "TRAINING_INTERVAL": interval,
+    "GAMMA": 0.99,
+    "TAU": 1.0,
+    "ENV_NAME": "CartPole-v1",
+  }
+  train = names["make_train"](config)
+  keys = jax.random.split(jax.random.PRNGKey(0), seeds)
+  train, keys = (jax.vmap(train), keys) if seeds > 1 else (train, keys[0])
+  program = jax.jit(train).lower(keys).compile()
+  jax.block_until_ready(program(keys))
+  start = time.perf_counter()
+  jax.block_until_ready(program(keys))
+  return {"steps_per_s": steps * seeds / (time.perf_counter() - start)}
 
 
 def run_atari(games: int, steps: int) -> bench.Row:
@@ -279,6 +368,10 @@ def _scan(reset: Callable[..., Any], step: Callable[..., Any], steps: int) -> be
 TABLES = (
   bench.Table(
     "DQN on CartPole: environment steps per second, an update in each", measure_dqn
+  ),
+  bench.Table(
+    "DQN on CartPole on the device: environment steps per second, all seeds",
+    measure_device,
   ),
   bench.Table("Pong: steps per second of all copies, two threads", measure_atari),
   bench.Table("2,000 Deep Seas of size 10: steps per second of all", measure_deep_sea),
