@@ -237,6 +237,7 @@ def describe() -> dict[str, str]:
 def complete(names: Sequence[str], divisor: int, folder: pathlib.Path) -> list[str]:
   """Measures what the file of this device lacks; returns what fails, and why."""
   on = bench.sample("scaling:describe", platform=None)
+  folder.mkdir(parents=True, exist_ok=True)
   path = folder / f"{on.pop('device')}.json"
   found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
   missing = []
