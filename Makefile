@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-ops lint types docs results bench soak lock clean
+.PHONY: help install demo test test-ops lint types docs results bench bench-gpu soak lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
@@ -33,6 +33,7 @@ help:
 	@echo 'make docs       the documentation as web pages, in build/docs'
 	@echo 'make results    tables and figures of docs/, README'"'"'s too, from the kept results'
 	@echo 'make bench      speed and memory, side by side with the peers'
+	@echo 'make bench-gpu  speed, memory and use of the GPU or TPU; resumes what was interrupted'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
 	@echo 'make lock       resolve the versions in requirements/ again'
 	@echo 'make clean      remove all generated files except results/ and runs/'
@@ -109,6 +110,10 @@ results: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
+
+bench-gpu: $(INSTALLED)
+	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/page.py
 
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)

@@ -77,7 +77,7 @@ def sample(
   return json.loads(text.splitlines()[-1])
 
 
-def run_speed(flags: Sequence[str], warm_up: int, platform: str | None = "cpu") -> Row:
+def run_speed(flags: Sequence[str], warm_up: int) -> Row:
   """Environment steps per second of `explorax.experiments.run` with these flags.
 
   The first `warm_up` environment steps, which include compilation, are not measured.
@@ -86,7 +86,7 @@ def run_speed(flags: Sequence[str], warm_up: int, platform: str | None = "cpu") 
     path = pathlib.Path(folder, "run")
     command = ["-P", "-m", "explorax.experiments.run", *flags]
     command += ["--eval_episodes=0", f"--output={path}"]
-    _run(command, platform)
+    _run(command, "cpu")
     files = sorted(path.glob("seed*/metrics.csv")) or [path / "metrics.csv"]
     with open(files[0], newline="") as file:
       marks = [

@@ -6,12 +6,9 @@ of 50 and 50 units, batches of 128, one update of every member per step. The pre
 both replays and on the device.
 
   python benchmarks/run.py --only=deep_sea
-  python benchmarks/deep_sea.py --seeds=1,2,4,8,16,32,64,128  # The device; for a GPU.
 """
 
-import argparse
 import functools
-import os
 import tempfile
 import time
 
@@ -19,7 +16,6 @@ import bench
 import bsuite
 
 from explorax.experiments import run
-from explorax.experiments.reports import markdown
 
 # N → environment steps of a sample, and of one on the device.
 SIZES = {10: (800, 3000), 50: (250, 1000)}
@@ -70,13 +66,11 @@ def measure_speed(quick: bool = False) -> list[bench.Row]:
   return rows
 
 
-def device_speed(
-  size: int, seeds: int, steps: int, platform: str | None = "cpu"
-) -> bench.Row:
+def device_speed(size: int, seeds: int, steps: int) -> bench.Row:
   """The speed of a run on the device, summed over its seeds."""
   flags = ["--agent=bootstrapped_dqn", "--runner=device", f"--env=jax:deep_sea/{size}"]
   flags += [f"--seeds={seeds}", f"--steps={DEVICE_WARM_UP + steps}"]
-  return bench.run_speed(flags, DEVICE_WARM_UP, platform)
+  return bench.run_speed(flags, DEVICE_WARM_UP)
 
 
 def run_peer(size: int, steps: int) -> bench.Row:
@@ -127,24 +121,3 @@ TABLES = (
   bench.Table("Deep Sea: environment steps per second, all seeds", measure_speed),
   bench.Table("Peak memory of a run on Deep Sea", measure_memory),
 )
-
-
-def main() -> None:
-  parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-  parser.add_argument("--seeds", default="1,2,4,8,16,32")
-  parser.add_argument("--sizes", default="10,50")
-  parser.add_argument(
-    "--steps", type=int, default=1000, help="environment steps of each seed"
-  )
-  args = parser.parse_args()
-  os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-  rows = [
-    {"N": n, "seeds": seeds} | device_speed(n, seeds, args.steps, platform=None)
-    for n in map(int, args.sizes.split(","))
-    for seeds in map(int, args.seeds.split(","))
-  ]
-  print(markdown.table(rows))
-
-
-if __name__ == "__main__":
-  main()

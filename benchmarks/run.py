@@ -26,6 +26,7 @@ SECTIONS = (
   "novelty",
   "peers",
   "distributed",
+  "scaling",
 )
 
 

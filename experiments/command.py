@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from explorax.experiments import errors, flag_table, signals
+from explorax.experiments import compilation, errors, flag_table, signals
 from explorax.experiments.recording import console as console_lib
 
 # Raised by flags, settings, environments, agents and files for requests that they
@@ -87,6 +87,8 @@ def _main(
     given = flag_table.parse(flags, argv, words=words)
     if given["help"]:
       return show(flag_table.help_text(introduction, flags, outro))
+    if given.get(compilation.FLAG.name):
+      compilation.keep_programs()
     work = do(given, argv)
   except (Exception, SystemExit) as error:  # A user's module may raise either of them.
     return _refused(error, argv, 2)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from explorax import ranges
-from explorax.experiments import errors, flag_table
+from explorax.experiments import compilation, errors, flag_table
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
 REPLAYS = ("memory", "reverb")
@@ -521,6 +521,7 @@ def flags() -> dict[str, list[flag_table.Flag]]:
     )
     groups.setdefault(s.group, []).append(flag)
   groups[_WHAT].append(_CONFIG)
+  groups[_HOW].append(compilation.FLAG)
   groups["Information"][:0] = _INFORMATION
   return groups
 

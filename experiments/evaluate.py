@@ -14,7 +14,7 @@ if __name__ == "__main__":
   signals.end_while_importing()
 
 from explorax import experiments
-from explorax.experiments import command, errors, flag_table
+from explorax.experiments import command, compilation, errors, flag_table
 
 _INTRODUCTION = """\
 Plays episodes of a trained agent's evaluation policy.
@@ -62,6 +62,7 @@ FLAGS = {
       parser=flag_table.WholeNumber(0, 2**32 - 1),
     ),
   ),
+  "How": (compilation.FLAG,),
   "Information": (command.HELP, command.DEBUG),
 }
 

@@ -221,6 +221,10 @@ def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
   """Calls the runner; returns the result of each seed."""
   config = parts.config
   runner = job_lib.runner(config)
+  if config.runner != config_lib.DISTRIBUTED and not config.has_user_agent:
+    found = None if hooks.checkpoints is None else hooks.checkpoints.restored
+    env_steps = 0 if found is None else found.record["env_steps"]
+    hooks.on_activity(core.Activity(f"{core.COMPILING} initialisation", env_steps))
   arguments: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
   if config.num_seeds > 1 or parts.given.params:
     arguments["params"] = parts.given.params

@@ -14,7 +14,7 @@ if __name__ == "__main__":
   signals.end_while_importing()
 
 from explorax import papers
-from explorax.experiments import command, flag_table
+from explorax.experiments import command, compilation, flag_table
 from explorax.experiments import config as config_lib
 
 _INTRODUCTION = """\
@@ -94,6 +94,7 @@ FLAGS = {
       "Directory of drawings, tables and raw results. [figures in the current\n"
       "directory]",
     ),
+    compilation.FLAG,
   ),
   "Information": (
     flag_table.Flag("list", "", False, "Prints the figures and exits."),

@@ -24,9 +24,11 @@ TABLE = "windows"
 ROWS = "rows"
 FIRST = "first"
 FRAMES = "frames"
-# Small batches are sampled several at a time.
-_BATCHES_AT_ONCE = 4
-_ROWS_AT_ONCE = 2048
+# Small batches are sampled several at a time, up to this size.
+_BATCHES_AT_ONCE = 8
+_BYTES_AT_ONCE = 2**24
+# Rows of transitions wait for others in a chunk of at most this size.
+_SMALL_CHUNK_BYTES = 4096
 
 
 def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
@@ -98,7 +100,11 @@ class ReverbClient:
       self._client.mutate_priorities(TABLE, updates)
 
   def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
-    """Batches of windows; the first one waits for a window in the table."""
+    """Batches of windows; the first one waits for a window in the table.
+
+    They are drawn ahead: a batch may have been drawn before the last
+    `2 * _BATCHES_AT_ONCE + 2` of them were taken.
+    """
     size = self._spec.batch_size
     dataset = reverb.TrajectoryDataset.from_table_signature(
       server_address=self._address,
@@ -107,10 +113,11 @@ class ReverbClient:
     )
     # Several batches at once: tf.data's and Reverb's costs are per call. A single batch
     # of sequences of frames already takes as long as many calls.
-    fitting = _ROWS_AT_ONCE // (size * self._spec.window_rows)
+    packers, lengths = _packers(self._agent), _lengths(self._spec)
+    num_bytes = sum(lengths.get(n, 1) * each.num_bytes for n, each in packers.items())
+    fitting = _BYTES_AT_ONCE // (size * num_bytes)
     num_batches = min(max(1, fitting), _BATCHES_AT_ONCE)
     dataset = dataset.batch(num_batches * size, drop_remainder=True)
-    packers = _packers(self._agent)
     for writer in self._writers:
       writer.flush()
     for item in dataset.prefetch(1).as_numpy_iterator():
@@ -231,18 +238,20 @@ class ReverbWriter:
     Args:
       agent: of the windows.
       address: `host:port` of the server.
-      chunk_bytes: transitions are sent in chunks of this size; 0: one by one.
+      chunk_bytes: transitions are sent in chunks of this size; 0: once half a window
+        of small rows is complete, and rows of frames one by one.
     """
     spec = agent.replay
     self._spec = spec
     self._packers = _packers(agent)
     lengths = _lengths(spec)
-    # Long windows overlap: automatic chunk lengths (one row) would need several times
-    # the memory. Transitions get short chunks, so that they are available at once.
+    # Windows overlap: with automatic chunk lengths (one row), long ones would need
+    # several times the memory, and small ones the time of several chunks per row.
     num_bytes = max(packer.num_bytes for packer in self._packers.values())
-    chunk = (
-      spec.window_rows // 2 if spec.length > 1 else max(1, chunk_bytes // num_bytes)
-    )
+    chunk = spec.window_rows // 2
+    if spec.length == 1:
+      fitting = min(chunk, _SMALL_CHUNK_BYTES // num_bytes)
+      chunk = max(1, chunk_bytes // num_bytes if chunk_bytes else fitting)
     kept = max(chunk, spec.window_frames)
     self._writer = pybind.Client(address).NewTrajectoryWriter(
       _chunks(chunk, kept), True

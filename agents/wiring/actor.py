@@ -86,7 +86,7 @@ class Actor:
       self._episode_weights = episode_weights.EpisodeWeights(agent)
       self._begin_episodes = self._episode_weights.begin
       self._refresh = self._episode_weights.fetch
-      self._state = core.init(key, actor_ids[0], num_actors)
+      self._state = jax.jit(core.init)(key, actor_ids[0], num_actors)
       self._step = _step_of_one(core)
     else:
       self._episode_weights = episode_weights.EpisodeWeights(agent, num_envs)

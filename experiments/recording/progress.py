@@ -61,11 +61,11 @@ class Display:
     Args:
       fraction: the share done, in [0, 1].
       text: makes the text; called only if it is shown.
-      at_once: shows it in any case on a terminal.
+      at_once: shows it in any case.
     """
     now = self._clock()
-    is_forced = self._console.is_terminal and (at_once or fraction >= 1)
-    if not (is_forced or now - self._updated_at >= self._period):
+    at_once |= self._console.is_terminal and fraction >= 1
+    if not (at_once or now - self._updated_at >= self._period):
       return
     self._updated_at = now
     self._progress.update(self._task.id, completed=fraction)
@@ -106,6 +106,7 @@ class RunProgress:
       episodes_before: number of episodes of all seeds that a resumed run already has.
       clock: seconds.
     """
+    self._console = console
     self._display = Display(console, clock)
     self._num_episodes = num_episodes
     self._num_steps = num_steps
@@ -120,11 +121,15 @@ class RunProgress:
     self._evaluation: float | None = None  # Mean return of the last evaluation.
 
   def on_activity(self, activity: "core.Activity") -> None:
-    """Shows what the runner does next: at once if it is new, else now and then."""
+    """Shows what the runner does next: at once if it is new, else now and then.
+
+    In a pipe only what it compiles is shown at once.
+    """
     is_new = activity.name != self._activity
+    at_once = is_new and (self._console.is_terminal or activity.compiles)
     self._activity, self._env_steps = activity.name, activity.env_steps
     self._filled = activity.filled
-    self._display.update(self._fraction(), self._text, at_once=is_new)
+    self._display.update(self._fraction(), self._text, at_once=at_once)
 
   def on_log(self, row: "core.LogRow") -> None:
     """Shows the speed from now on; an episode may last long."""

@@ -29,8 +29,9 @@ _EVALUATION_KEY = 0x6576616C
 
 
 # What a runner does, for the progress line.
-COMPILING, FILLING, ACTING = "compiling", "filling replay", "acting"
-EVALUATING, STARTING = "evaluating", "starting processes"
+FILLING, ACTING, EVALUATING = "filling replay", "acting", "evaluating"
+STARTING = "starting processes"
+COMPILING = "compiling"  # Before the name of what is compiled.
 
 
 class Activity(NamedTuple):
@@ -46,6 +47,10 @@ class Activity(NamedTuple):
   name: str
   env_steps: int
   filled: tuple[int, int] | None = None
+
+  @property
+  def compiles(self) -> bool:
+    return self.name.startswith(COMPILING)
 
 
 def acting(env_steps: int, held: int, wanted: int) -> Activity:

@@ -162,7 +162,8 @@ class Course:
     activity = run.activity
     if activity.name not in self._compiled:
       self._compiled.add(activity.name)
-      activity = core.Activity(core.COMPILING, run.env_steps)
+      program = "acting" if activity.name == core.FILLING else "learning"
+      activity = core.Activity(f"{core.COMPILING} {program}", run.env_steps)
     self._hooks.on_activity(activity)
     return True
 

@@ -108,7 +108,7 @@ class Pool:
       recording.progress.TaskProgress(self._console, weights)
     ) as progress:
       work = execution.Work(function, missing, progress.update, self.is_stopped)
-      with contextlib.closing(self._execute(work, store)) as outcomes:
+      with contextlib.closing(self._execute(work)) as outcomes:
         for index, outcome in outcomes:
           if isinstance(outcome, types.Failure):
             self._report_failure(tasks[index], outcome, store)
@@ -134,15 +134,11 @@ class Pool:
         )
     return self._num_workers
 
-  def _execute(self, work: execution.Work, store: types.Store) -> execution.Outcomes:
+  def _execute(self, work: execution.Work) -> execution.Outcomes:
     num_workers = self._connect()
     if num_workers == 1 and self._address is None:
       return execution.in_this_process(work)
-    # Other machines may not be able to run JAX's compiled programs.
-    folder = store.directory.path / "cache"
-    return tasks_lib.ray_execution.execute(
-      work, num_workers, None if self._address else str(folder)
-    )
+    return tasks_lib.ray_execution.execute(work, num_workers)
 
   def _report_failure(
     self, task: types.Task, failure: types.Failure, store: types.Store

@@ -15,9 +15,7 @@ from explorax.experiments.tasks import execution, types
 _POLL = 0.2  # Seconds between two reports of a task, and two checks of all.
 
 
-def execute(
-  work: execution.Work, num_workers: int, cache: str | None
-) -> execution.Outcomes:
+def execute(work: execution.Work, num_workers: int) -> execution.Outcomes:
   """Executes tasks in parallel as Ray tasks, which share worker processes.
 
   Ray starts a task once more if its process died.
@@ -25,7 +23,6 @@ def execute(
   Args:
     work: the tasks.
     num_workers: the largest number of tasks at a time.
-    cache: a folder for JAX's compilation cache; None for none.
   """
   waiting = list(work.tasks.items())
   remote = ray.remote(_execute).options(num_cpus=1, max_retries=1)
@@ -36,7 +33,7 @@ def execute(
     while (waiting or running) and not work.stop():
       while waiting and len(running) < num_workers:
         index, task = waiting.pop(0)
-        call = remote.remote(work.function, task, board, index, os.getcwd(), cache)
+        call = remote.remote(work.function, task, board, index, os.getcwd())
         running[call] = index
       for call in ray.wait([*running], timeout=_POLL)[0]:
         yield running.pop(call), _outcome(call)
@@ -49,24 +46,17 @@ def execute(
 
 
 @functools.cache
-def prepare_worker(directory: str, cache: str | None) -> None:
+def prepare_worker(directory: str) -> None:
   """Prepares a Ray worker for its first task; it computes with one thread.
 
   Args:
     directory: the caller's current directory, for the user's modules; ignored if it
       does not exist here (on another machine).
-    cache: a folder for JAX's compilation cache, shared by all processes; None for none.
   """
   # Ray's own handler raises SystemExit, which would count as the task's failure.
   signal.signal(signal.SIGTERM, signal.SIG_DFL)
   # JAX reads these at its import.
   os.environ.update(JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
-  if cache is not None and not os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-    os.environ.update(
-      JAX_COMPILATION_CACHE_DIR=cache,
-      JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
-      JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1",
-    )
   experiments.threads.use_one_thread()
   if os.path.isdir(directory):
     os.chdir(directory)
@@ -86,15 +76,10 @@ class _Board:
 
 
 def _execute(
-  function: str,
-  task: types.Task,
-  board: Any,
-  index: int,
-  directory: str,
-  cache: str | None,
+  function: str, task: types.Task, board: Any, index: int, directory: str
 ) -> types.CompletedTask | types.Failure:
   """Executes a task in a Ray worker, which reports the share done to the board."""
-  prepare_worker(directory, cache)
+  prepare_worker(directory)
   reported = time.monotonic()
 
   def report(share: float) -> None:

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from explorax.experiments.recording import console, progress
+from explorax.experiments.runners import core
 
 pytestmark = pytest.mark.ops
 
@@ -85,3 +86,15 @@ def test_a_closed_pipe_does_not_end_the_run():
     for _ in range(3):
       quiet.line("without a reader")
     stream.write("and Python's own flush at the end does not fail")
+
+
+def test_a_pipe_is_told_at_once_what_is_compiled(clock):
+  stream = io.StringIO()
+  shown = progress.RunProgress(
+    console.Console(stream), num_episodes=None, num_steps=100, clock=clock
+  )
+  for name in ("compiling acting", "filling replay", "compiling learning", "acting"):
+    shown.on_activity(core.Activity(name, 25))
+  first, second = drawn(stream.getvalue())
+  assert first.startswith(" 25% | compiling acting | ")
+  assert second.startswith(" 25% | compiling learning | ")

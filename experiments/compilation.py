@@ -1,0 +1,59 @@
+"""Compiled programs that later processes reuse, in JAX's persistent cache."""
+
+import os
+import pathlib
+import sys
+import warnings
+
+from explorax.experiments import flag_table
+
+_FOLDER = "JAX_COMPILATION_CACHE_DIR"
+_MAX_BYTES = 2**30
+
+FLAG = flag_table.Flag(
+  "compilation_cache",
+  "",
+  True,
+  "Keeps compiled programs in ~/.cache/explorax/jax ($XDG_CACHE_HOME), up to 1 GiB,\n"
+  "so that the same networks start faster the next time; only on Linux.\n"
+  "--compilation_cache=false turns it off; $JAX_COMPILATION_CACHE_DIR is another\n"
+  "folder. [true]",
+)
+
+
+def keep_programs() -> None:
+  """Makes JAX keep compiled programs for later processes, if it is not imported yet.
+
+  It sets JAX's environment variables, which processes that are started here inherit. It
+  does nothing if they name a folder already, or if the user's cannot be written.
+
+  JAX's key of a program has its version, XLA's flags and the features of the CPU, so
+  that machines may share a folder. Processes may share it, too: what one of them is
+  still writing, or was killed while writing, fails zlib's checksum in the others, which
+  then compile it.
+  """
+  # jaxlib before 0.10 may crash on macOS when it loads a large program.
+  if os.environ.get(_FOLDER) or sys.platform != "linux":
+    return
+  try:
+    root = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    folder = pathlib.Path(root, "explorax", "jax")
+    # Who writes here can run code: JAX trusts the programs.
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _prune(folder)
+  except (OSError, RuntimeError):  # No permission; no home.
+    return
+  if os.access(folder, os.W_OK):
+    os.environ[_FOLDER] = str(folder)
+    # Programs that compile almost as fast as they load are not kept.
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation")
+
+
+def _prune(folder: pathlib.Path) -> None:
+  """Deletes the programs that were not used for the longest time, above the limit."""
+  total = 0
+  for path in sorted(folder.glob("*-cache"), key=lambda path: -path.stat().st_atime):
+    total += path.stat().st_size
+    if total > _MAX_BYTES:
+      path.unlink(missing_ok=True)
