@@ -25,7 +25,8 @@ def keep_programs() -> None:
   """Makes JAX keep compiled programs for later processes, if it is not imported yet.
 
   It sets JAX's environment variables, which processes that are started here inherit. It
-  does nothing if they name a folder already, or if the user's cannot be written.
+  does nothing if they name a folder already, or if the user's cannot be written or can
+  be written by others.
 
   JAX's key of a program has its version, XLA's flags and the features of the CPU, so
   that machines may share a folder. Processes may share it, too: what one of them is
@@ -38,12 +39,14 @@ def keep_programs() -> None:
   try:
     root = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     folder = pathlib.Path(root, "explorax", "jax")
-    # Who writes here can run code: JAX trusts the programs.
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _prune(folder)
+    status = folder.stat()
   except (OSError, RuntimeError):  # No permission; no home.
     return
-  if os.access(folder, os.W_OK):
+  # Who writes here can run code: JAX trusts the programs.
+  is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
+  if is_private and os.access(folder, os.W_OK):
     os.environ[_FOLDER] = str(folder)
     # Programs that compile almost as fast as they load are not kept.
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
