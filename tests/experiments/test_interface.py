@@ -114,8 +114,8 @@ def test_leaves_what_a_run_leaves_and_resumes(agent, tmp_path, monkeypatch, caps
   assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("runner", ["local", "device"])
-def test_a_callback_sees_all_and_ends_the_run(agent, runner, tmp_path):
+@pytest.mark.parametrize(("runner", "steps"), [("local", 500), ("device", 20_000)])
+def test_a_callback_sees_all_and_ends_the_run(agent, runner, steps, tmp_path):
   seen: dict[str, list[int]] = {"log": [], "episode": [], "checkpoint": []}
 
   def on_log(row):
@@ -128,7 +128,7 @@ def test_a_callback_sees_all_and_ends_the_run(agent, runner, tmp_path):
     return explorax.train(
       agent,
       ENV,
-      steps=500,
+      steps=steps,
       runner=runner,
       log_every=50,
       eval_episodes=2,
@@ -142,7 +142,7 @@ def test_a_callback_sees_all_and_ends_the_run(agent, runner, tmp_path):
   result = train(output=tmp_path / "out")
   assert not result.interrupted and result.weights
   (end,) = seen["checkpoint"]
-  assert seen["log"][-1] == end < 500 and seen["log"] == sorted(seen["log"])
+  assert seen["log"][-1] == end < steps and seen["log"] == sorted(seen["log"])
   assert seen["log"] == result.learner["env_steps"].tolist()
   assert result.learner["loss"][-1] > 0
   assert seen["episode"] == result.episodes["episode"].tolist()
