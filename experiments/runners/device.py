@@ -394,7 +394,7 @@ class DeviceRun(training.Run):
         learner_updates=updates,
         steps_per_second=self.clock.steps_per_second(self.env_steps),
         wall_seconds=self.clock.seconds,
-        metrics={**of_learner, **metrics},
+        metrics=_floats({**of_learner, **metrics}),
         seed=self._seeds[index],
       )
     )
@@ -536,15 +536,14 @@ class ScannedRun(DeviceRun):
     program, places = self._program, np.nonzero(log.episodes.ended)
     ended = jax.tree.map(lambda x: x[places], log.episodes)
     newest = jax.tree.map(lambda x: x[places[:2]], log.update)
-    for i, (index, seed) in enumerate(zip(*places[:2], strict=True)):
-      episode, update = jax.tree.map(lambda x, i=i: x[i], (ended, newest))
-      of_learner = _floats(update.metrics) if update.number else dict(metrics[seed])
-      step, made = int(index) + 1, updates
+    leaves, structure = jax.tree.flatten((*places[:2], ended, newest))
+    for values in zip(*(leaf.tolist() for leaf in leaves), strict=True):
+      index, seed, episode, update = jax.tree.unflatten(structure, values)
+      of_learner = dict(update.metrics if update.number else metrics[seed])
+      step, made = index + 1, updates
       if self.updates > updates:  # Those of its own round are already made.
         made += step // program.steps_per_round * program.updates_per_round
-      self._report(
-        int(seed), steps + step, made, episode, of_learner, _floats(episode.metrics)
-      )
+      self._report(seed, steps + step, made, episode, of_learner, episode.metrics)
 
 
 class SteppedRun(DeviceRun):
