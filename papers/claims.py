@@ -318,8 +318,12 @@ def all_of(
 def corrected(parts: Sequence[types.Claim]) -> list[types.Claim]:
   """The claims, each decided with Holm's correction of the tests of all of them."""
 
+  latest: list[Any] = [None, []]  # A table, and the findings of it.
+
   def judge(i: int, table: types.Table) -> types.Finding | None:
-    findings = [part(table) for part in parts]
+    if latest[0] is not table:
+      latest[:] = table, [part(table) for part in parts]
+    findings = latest[1]
     finding = findings[i]
     if finding is None or finding.p is None:
       return finding
