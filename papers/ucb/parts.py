@@ -86,6 +86,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
         lines,
         config.max_episodes,
         where={"size": size, "stochastic": stochastic},
+        xlabel="episodes until it is solved" if stochastic else "",
         title=f"N = {size}, {'stochastic' if stochastic else 'deterministic'}",
         **({} if size == config.sizes[0] else {"yticklabels": []}),
       )
