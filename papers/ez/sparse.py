@@ -79,9 +79,7 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   }
 
 
-def tasks(
-  config: Any, agents: dict[str, types.Settings], seeds_per_task: int
-) -> list[types.Task]:
+def tasks(config: Any, agents: dict[str, types.Settings]) -> list[types.Task]:
   """Tasks of `run`: agents (label → settings) × seeds, in the config's environment."""
   return [
     task
@@ -94,11 +92,21 @@ def tasks(
         **agent,
       },
       config.num_seeds,
-      seeds_per_task,
+      config.seeds_per_task,
       agent["num_steps"],
       config.first_seed,
     )
   ]
+
+
+def reaches(table: types.Table) -> np.ndarray:
+  """Whether most episodes of the evaluation reach the goal, 0 or 1, `[S, 1]`."""
+  return (table.per_seed("evaluated") > 0.5).astype(np.float64)
+
+
+def share_of_training(table: types.Table) -> np.ndarray:
+  """The share of the training's episodes that reach the goal, `[S, 1]`."""
+  return table.per_seed("goals") / table.per_seed("episodes")
 
 
 def shares(lines: layers.Lines) -> list[list[panels.Panel]]:
@@ -112,20 +120,13 @@ def shares(lines: layers.Lines) -> list[list[panels.Panel]]:
         **around,
       ),
       panels.Panel(
-        layers.Rows(
-          lambda table: table.per_seed("goals") / table.per_seed("episodes"), lines
-        ),
+        layers.Rows(share_of_training, lines),
         xlabel="share of the training episodes at the goal",
         yticklabels=[],
         **around,
       ),
     ]
   ]
-
-
-def _reaches(table: types.Table) -> np.ndarray:
-  """Whether most episodes of the evaluation reach the goal, 0 or 1, `[S, 1]`."""
-  return (table.per_seed("evaluated") > 0.5).astype(np.float64)
 
 
 def _claims(config: Config) -> list[types.Claim]:
@@ -136,7 +137,7 @@ def _claims(config: Config) -> list[types.Claim]:
     [
       claims.Compare(
         "with εz-greedy exploration more seeds end with a policy that reaches the goal",
-        _reaches,
+        reaches,
         ez,
         epsilon,
         "shares of seeds {a:.2g} and {b:.2g}, {gap}",
@@ -166,7 +167,6 @@ FIGURES = (
     tasks=lambda config: tasks(
       config,
       {agent: {"agent": agent, "num_steps": config.num_steps} for agent in _AGENTS},
-      config.seeds_per_task,
     ),
     compute=run,
     panels=lambda config: shares(
