@@ -91,7 +91,8 @@ def agent_config(settings: types.Settings) -> Any:
     "min_replay_size",
   )
   config = presets.PRESETS[preset].config_for(f"jax:disco_maze/{settings['size']}")
-  same = [f"{x}={settings[x]}" for x in names]
+  given = {change.partition("=")[0] for change in changes}
+  same = [f"{x}={settings[x]}" for x in names if x not in given]
   # The most exploratory policy is evaluated: there is nothing else to do in a maze.
   same.append("evaluation_policy=-1")
   # No more than a run fills, because sampling computes over replay's whole capacity.
