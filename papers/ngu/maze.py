@@ -30,11 +30,11 @@ _AGENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
   "k30": ("k = 30", "ngu", ("bonus.num_neighbors=30",)),
   "l10": ("L = 10", "ngu", ("bonus.max_modulation=10",)),
   "beta02": ("β = 0.2", "ngu", ("beta=0.2",)),
-  # It does not learn.
+  # What it learns has no effect.
   "uniform": (
     "uniformly random",
     "r2d2_rnd",
-    ("evaluation_epsilon=1.0", "updates_per_step=1e-6"),
+    ("evaluation_epsilon=1.0", "updates_per_step=0.001"),
   ),
   "three": ("M kept for 3 episodes", "ngu", ("bonus.episodes_per_memory=3",)),
 }

@@ -120,21 +120,15 @@ def _claims(config: Config) -> list[types.Claim]:
   ]
 
 
-def _panels(config: Config) -> list[list[panels.Panel]]:
-  return [
-    [
-      panels.Panel(
-        lambda axes, table, at=window: scores.draw_z(axes, _tested(config, at, table)),
-        title=f"after {share} of the steps",
-        grid="x",
-        legend=None,
-        xlabel="mean inter-algorithm score",
-        xlim=(0, 1),
-        **({"yticklabels": []} if window == scores.LAST else {}),
-      )
-      for window, share in ((_EARLY, "20 %"), (scores.LAST, "100 %"))
-    ]
-  ]
+def _panel(config: Config, window: int, share: str) -> panels.Panel:
+  return panels.Panel(
+    lambda axes, table: scores.draw_z(axes, _tested(config, window, table)),
+    title=f"after {share} of the steps",
+    grid="x",
+    legend=None,
+    xlabel="mean inter-algorithm score",
+    xlim=(0, 1),
+  )
 
 
 FIGURES = (
@@ -157,7 +151,9 @@ FIGURES = (
     ),
     tasks=_tasks,
     compute=scores.run,
-    panels=_panels,
+    panels=lambda config: [
+      [_panel(config, _EARLY, "20 %"), _panel(config, scores.LAST, "100 %")]
+    ],
     claims=_claims,
     caption="Small marks are seeds, large ones their means with 95 % t-intervals, over "
     "five small games. Five other seeds chose the step sizes.",

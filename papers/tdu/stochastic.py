@@ -43,7 +43,7 @@ def _tasks(config: Config) -> list[types.Task]:
 
 def _claims(config: Config) -> list[types.Claim]:
   """Four tests, corrected by Holm's method: both groups of sizes, sooner and more."""
-  found = []
+  found: list[types.Claim] = []
   for sizes in (config.sizes, config.large_sizes):
     tdu, other = (
       {"agent": agent, "size": lambda size, of=sizes: size in of} for agent in _AGENTS
