@@ -17,10 +17,11 @@ one seed or one game is left out says so.
 
 `Compare` is a claim as a value: what is measured, and the settings that select both
 groups. `compare` is the same of two arrays, `sooner` of episodes to solve. A `Check`
-decides by a function of its own, `All` joins claims.
+decides by a function of its own, `All` joins claims, `corrected` corrects several.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -312,6 +313,28 @@ def all_of(
     names += f"{holms}, {_p_words(max(corrected.values()))}"
   kind = kinds.pop() if len(kinds) == 1 else None
   return types.Finding(claim, words, held, min(seeds, default=None), kind, names)
+
+
+def corrected(parts: Sequence[types.Claim]) -> list[types.Claim]:
+  """The claims, each decided with Holm's correction of the tests of all of them."""
+
+  latest: list[Any] = [None, []]  # A table, and the findings of it.
+
+  def judge(i: int, table: types.Table) -> types.Finding | None:
+    if latest[0] is not table:
+      latest[:] = table, [part(table) for part in parts]
+    findings = latest[1]
+    finding = findings[i]
+    if finding is None or finding.p is None:
+      return finding
+    ps = [one.p for one in findings if one is not None and one.p is not None]
+    p = significance.holm(ps)[ps.index(finding.p)]
+    return finding._replace(
+      held=None if p >= significance.LEVEL else finding.held,
+      test=f"{finding.test}; with Holm's correction of {len(ps)}, {_p_words(p)}",
+    )
+
+  return [functools.partial(judge, i) for i in range(len(parts))]
 
 
 def negated(held: bool | None) -> bool | None:

@@ -46,7 +46,7 @@ FLAGS = {
       "figure",
       "=NAME,...",
       None,
-      "Figures (--list), all figures of a paper (ez), or all; those of Atari only by\n"
+      "Figures (--list), all figures of a paper (ez), or all; large ones only by\n"
       "their names; or your own figures.types.Figure as module:NAME.",
     ),
     flag_table.Flag(

@@ -186,7 +186,8 @@ class Figure:
     caption: what the lines, marks and intervals of the drawing are.
     kind: of its claims, except those that say their own.
     height: of a row of panels, in inches.
-    large: whether its full version takes a cluster; then it must be chosen by its name.
+    large: whether its full version takes many hours, or a cluster; then it must be
+      chosen by its name, and the documentation may be without its results.
     revision: a number to increase when the tasks compute something else; stored results
       of other revisions are refused.
   """
@@ -230,10 +231,12 @@ def split(
   num_seeds: int,
   seeds_per_task: int = 1,
   seconds_per_seed: float = 1.0,
+  first_seed: int = 0,
 ) -> list[Task]:
-  """Tasks for seeds 0 to num_seeds − 1 of a problem, at most so many seeds in each."""
+  """Tasks for consecutive seeds of a problem, at most so many seeds in each."""
+  every = range(first_seed, first_seed + num_seeds)
   chunks = [
-    list(range(start, min(start + seeds_per_task, num_seeds)))
+    list(every[start : start + seeds_per_task])
     for start in range(0, num_seeds, seeds_per_task)
   ]
   return [

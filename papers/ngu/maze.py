@@ -30,10 +30,16 @@ _AGENTS: dict[str, tuple[str, str, tuple[str, ...]]] = {
   "k30": ("k = 30", "ngu", ("bonus.num_neighbors=30",)),
   "l10": ("L = 10", "ngu", ("bonus.max_modulation=10",)),
   "beta02": ("β = 0.2", "ngu", ("beta=0.2",)),
+  # What it learns has no effect.
+  "uniform": (
+    "uniformly random",
+    "r2d2_rnd",
+    ("evaluation_epsilon=1.0", "updates_per_step=0.001"),
+  ),
   "three": ("M kept for 3 episodes", "ngu", ("bonus.episodes_per_memory=3",)),
 }
 _FIGURE_2 = ("learned", "random", "rnd")
-_VARIANTS = tuple(name for name in _AGENTS if name not in ("random", "rnd"))
+_VARIANTS = tuple(name for name in _AGENTS if name not in ("random", "rnd", "uniform"))
 # Makes the mazes of evaluations differ from those of training.
 _EVALUATION_SEED = 1000
 _RANDOM = 0.1  # The share that a policy at random visits, over 4,000 episodes.
@@ -85,7 +91,8 @@ def agent_config(settings: types.Settings) -> Any:
     "min_replay_size",
   )
   config = presets.PRESETS[preset].config_for(f"jax:disco_maze/{settings['size']}")
-  same = [f"{x}={settings[x]}" for x in names]
+  given = {change.partition("=")[0] for change in changes}
+  same = [f"{x}={settings[x]}" for x in names if x not in given]
   # The most exploratory policy is evaluated: there is nothing else to do in a maze.
   same.append("evaluation_policy=-1")
   # No more than a run fills, because sampling computes over replay's whole capacity.
@@ -97,14 +104,16 @@ def agent_config(settings: types.Settings) -> Any:
   return overrides.apply(config, [*same, *changes])
 
 
-def _tasks(config: Config) -> list[types.Task]:
+def _tasks(config: Config, first_seed: int = 0) -> list[types.Task]:
   settings = dataclasses.asdict(config)
   del settings["num_seeds"], settings["agents"], settings["baseline_seeds"]
   seeds = dict.fromkeys(_AGENTS, config.num_seeds) | {"learned": config.baseline_seeds}
   return [
     task
     for agent in config.agents
-    for task in types.split(agent, {**settings, "agent": agent}, seeds[agent])
+    for task in types.split(
+      agent, {**settings, "agent": agent}, seeds[agent], first_seed=first_seed
+    )
   ]
 
 
@@ -161,6 +170,24 @@ def _lines(config: Config) -> layers.Lines:
   return {_AGENTS[agent][0]: {"agent": agent} for agent in config.agents}
 
 
+def _curves(config: Config) -> panels.Panel:
+  return panels.Panel(
+    layers.Curves(
+      "coverage",
+      _lines(config),
+      # After the same steps of each seed.
+      lambda table: table.joined("env_steps")[0],
+      markers=True,
+    ),
+    layers.horizontal(1, linestyle="--"),
+    layers.horizontal(_RANDOM, linestyle=":"),
+    legend="direct",
+    xlabel="environment steps",
+    ylabel="share of positions visited",
+    ylim=(0, 1.05),
+  )
+
+
 def _last(table: types.Table) -> np.ndarray:
   """The share of positions in the last evaluation, `[S]`."""
   return table.joined("coverage")[:, -1]
@@ -186,6 +213,23 @@ def _explores_more(
   )
 
 
+def _goes_on(table: types.Table) -> types.Finding | None:
+  """That NGU still learns after the steps of figure 2."""
+  if not (learned := table.where(agent="learned")):
+    return None
+  steps, coverage = learned.joined("env_steps")[0], learned.joined("coverage")
+  early = coverage[:, np.argmin(np.abs(steps - Config().num_steps))]
+  return claims.compare(
+    f"NGU explores more at the end than after {Config().num_steps:,} steps",
+    _last(learned),
+    early,
+    "share of positions {a:.3g} and {b:.3g}, a difference of {gap}",
+    spec=".3g",
+    test=significance.paired,
+    kind="ours",
+  )
+
+
 def _explores_nearly_all(table: types.Table) -> tuple[str, bool | None]:
   """Undecided if it does not: the steps may be too few."""
   interval, (steps,) = statistics.mean(_last(table)), table.values("num_steps")
@@ -193,6 +237,14 @@ def _explores_nearly_all(table: types.Table) -> tuple[str, bool | None]:
     f"share of positions {interval.words()} after {steps:,} steps, which may be too few"
   )
   return words, interval.is_above(0.8) or None
+
+
+_NEARLY_ALL = claims.Check(
+  "with learned states, nearly any maze is explored (at least 0.8 of it)",
+  _explores_nearly_all,
+  {"agent": "learned"},
+  test="t-interval",
+)
 
 
 # (claim, agent that should be better, agent that should be worse, kind). Most claims
@@ -234,25 +286,7 @@ FIGURES = (
     quick=_QUICK,
     tasks=_tasks,
     compute=_run,
-    panels=lambda config: [
-      [
-        panels.Panel(
-          layers.Curves(
-            "coverage",
-            _lines(config),
-            # After the same steps of each seed.
-            lambda table: table.joined("env_steps")[0],
-            markers=True,
-          ),
-          layers.horizontal(1, linestyle="--"),
-          layers.horizontal(_RANDOM, linestyle=":"),
-          legend="direct",
-          xlabel="environment steps",
-          ylabel="share of positions visited",
-          ylim=(0, 1.05),
-        )
-      ]
-    ],
+    panels=lambda config: [[_curves(config)]],
     claims=lambda config: [
       _explores_more(
         "learned controllable states explore more than random projections",
@@ -266,12 +300,7 @@ FIGURES = (
         "rnd",
         test=significance.paired,
       ),
-      claims.Check(
-        "with learned states, nearly any maze is explored (at least 0.8 of it)",
-        _explores_nearly_all,
-        {"agent": "learned"},
-        test="t-interval",
-      ),
+      _NEARLY_ALL,
     ],
     caption="The most exploratory policy, acting greedily, in mazes of 7 × 7. Thick: "
     "means; small marks: seeds. Dashed: the whole maze; dotted: a policy at random "
@@ -309,5 +338,42 @@ FIGURES = (
     f"random ({_RANDOM:g}).",
     height=3.6,
     revision=2,
+  ),
+  types.Figure(
+    name="ngu/long",
+    title="Random Disco Maze: longer runs of Never Give Up, and uniform actions",
+    source="Our own, of Badia et al. (2020), Never Give Up, figure 2",
+    claim="with learned controllable states the agent learns to explore any maze.",
+    config=Config(
+      agents=("learned", "uniform"),
+      num_steps=200_000,
+      eval_every=20_000,
+      num_seeds=8,
+      baseline_seeds=8,
+    ),
+    quick=dataclasses.replace(_QUICK, agents=("learned", "uniform")),
+    tasks=lambda config: _tasks(config, first_seed=100),  # Figure 2 has 0 to 4.
+    compute=_run,
+    panels=lambda config: [[_curves(config)]],
+    # The first two tests are corrected by Holm's method.
+    claims=lambda config: [
+      *claims.corrected(
+        [
+          _explores_more(
+            "learned controllable states explore more than uniform actions",
+            "learned",
+            "uniform",
+            "ours",
+            significance.paired,
+          ),
+          _goes_on,
+        ]
+      ),
+      _NEARLY_ALL,
+    ],
+    caption="The most exploratory policy, acting greedily, in mazes of 7 × 7. Lines: "
+    "means; bands: 95 % bootstrap intervals. Dashed: the whole maze.",
+    height=3.6,
+    large=True,
   ),
 )

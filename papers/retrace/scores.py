@@ -27,7 +27,7 @@ AGENTS = {
 _TRIALS = 4  # Of table 2.
 _WINDOWS = 10  # Parts of a run, each with a score.
 # The figure shows two of them: at 40 and 200 of the paper's 200 million frames.
-_EARLY, _LAST = 1, 9
+_EARLY, LAST = 1, 9
 
 
 class Game(NamedTuple):
@@ -89,14 +89,16 @@ def agent_config(settings: types.Settings) -> Any:
 
   The schedules of ε have the paper's shares of a run: 50,000 frames of each of sixteen
   threads are 1/250 of 200 million frames. All seeds of a task and all agents share one
-  draw of the schedules. Every update uses 64 transitions, and λ is 1. A perceptron
-  replaces the convolutions.
+  draw of the schedules. Every update uses 64 transitions, and λ is 1 unless
+  the settings have another. A perceptron replaces the convolutions.
   """
   steps = settings["num_steps"]
   config = presets.PRESETS[settings["agent"]].config
   if isinstance(config.target, off_policy.OffPolicy):
-    target = dataclasses.replace(config.target, lambda_=1.0)
+    target = dataclasses.replace(config.target, lambda_=settings.get("lambda", 1.0))
     config = dataclasses.replace(config, target=target)
+  if "learning_rate" in settings:
+    config = dataclasses.replace(config, learning_rate=settings["learning_rate"])
   epsilon = exploration.Alternating(
     decay_steps=steps // 50, period_steps=steps // 250, seed=settings["seeds"][0]
   )
@@ -110,7 +112,7 @@ def agent_config(settings: types.Settings) -> Any:
   )
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """`scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it."""
   game, steps, seeds = GAMES[settings["game"]], settings["num_steps"], settings["seeds"]
   episodes: dict[int, list[core.Episode]] = {seed: [] for seed in seeds}
@@ -213,24 +215,35 @@ def _published_z() -> Scores:
   return {agent: np.array([list(games.values())]) for agent, games in z.items()}
 
 
-def _own_z(window: int, table: types.Table) -> Scores:
-  """Of our runs, separate for each seed."""
+def own_z(
+  window: int, table: types.Table, agents: Mapping[str, types.Selection] | None = None
+) -> Scores:
+  """Of our runs, separate for each seed; agents are label → their tasks' settings."""
   games = table.values("game")
   scores = {
-    agent: np.stack(
-      [table.joined("scores", game=g, agent=agent)[:, window] for g in games], axis=1
+    label: np.stack(
+      [table.joined("scores", game=g, **agent)[:, window] for g in games], axis=1
     )
-    for agent in AGENTS
+    for label, agent in (agents or {x: {"agent": x} for x in AGENTS}).items()
   }
   by_seed = [
     atari57.inter_algorithm_scores(
       {agent: dict(zip(games, x[seed], strict=True)) for agent, x in scores.items()}
     )
-    for seed in range(len(scores["retrace_dqn"]))
+    for seed in range(min(map(len, scores.values())))
   ]
   return {
-    agent: np.array([list(z[agent].values()) for z in by_seed]) for agent in AGENTS
+    agent: np.array([list(z[agent].values()) for z in by_seed]) for agent in scores
   }
+
+
+def draw_z(axes: types.Axes, z: Scores) -> None:
+  """A row for each label: its seeds' mean scores over the games."""
+  styles = drawing.styles([*z])
+  for row, (label, scores) in enumerate(z.items()):
+    layers.draw_row(axes, row, scores.mean(axis=1), styles[label])
+  axes.set_yticks(range(len(z)), list(z))
+  axes.set_ylim(len(z) - 0.5, -0.5)
 
 
 def _panels(config: Config) -> list[list[panels.Panel]]:
@@ -238,11 +251,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
 
   def scores(window: int) -> panels.Panel:
     def draw_rows(axes: types.Axes, table: types.Table) -> None:
-      z, styles = _own_z(window, table), drawing.styles([*lines])
-      for row, (agent, (_, label)) in enumerate(AGENTS.items()):
-        layers.draw_row(axes, row, z[agent].mean(axis=1), styles[label])
-      axes.set_yticks(range(len(lines)), list(lines))
-      axes.set_ylim(len(lines) - 0.5, -0.5)
+      draw_z(axes, own_z(window, table, lines))
 
     share = f"{(window + 1) / _WINDOWS:.0%} of the steps"
     return panels.Panel(
@@ -257,7 +266,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
   hidden: dict[str, Any] = {"yticklabels": []}
   games = [
     panels.Panel(
-      layers.Rows(lambda table: table.joined("scores")[:, _LAST], lines),
+      layers.Rows(lambda table: table.joined("scores")[:, LAST], lines),
       where={"game": game},
       grid="x",
       legend=None,
@@ -266,7 +275,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
     )
     for i, game in enumerate(config.games)
   ]
-  return [[scores(_EARLY), scores(_LAST)], games]
+  return [[scores(_EARLY), scores(LAST)], games]
 
 
 def times_best(scores: dict[str, dict[str, float]]) -> dict[str, int]:
@@ -302,7 +311,7 @@ def _above(claim: str, other: str, window: int | None) -> types.Claim:
     if window is None:
       z: Scores = {agent: x.T for agent, x in _published_z().items()}
     else:
-      z = _own_z(window, table)
+      z = own_z(window, table)
     words = "mean inter-algorithm scores {a:.3g} and {b:.3g}, a difference of {gap}"
     finding = claims.compare(
       claim,
@@ -324,10 +333,10 @@ _CLAIMS = (
   _above("Atari, table 2: Retrace scores above Q-learning", "one_step_dqn", None),
   _above("Atari, table 2: Retrace scores above tree-backup", "tree_backup_dqn", None),
   _above("small games: Retrace starts above Q-learning", "one_step_dqn", _EARLY),
-  _above("small games: Retrace ends above Q-learning", "one_step_dqn", _LAST),
+  _above("small games: Retrace ends above Q-learning", "one_step_dqn", LAST),
   _above("small games: Retrace starts above tree-backup", "tree_backup_dqn", _EARLY),
-  _above("small games: Retrace ends above tree-backup", "tree_backup_dqn", _LAST),
-  _above("small games: Retrace ends above Q*(1)", "harutyunyan_dqn", _LAST),
+  _above("small games: Retrace ends above tree-backup", "tree_backup_dqn", LAST),
+  _above("small games: Retrace ends above Q*(1)", "harutyunyan_dqn", LAST),
 )
 
 
@@ -346,7 +355,7 @@ FIGURES = (
       games=("gridworld", "catch"), num_steps=20_000, num_seeds=1, seeds_per_task=1
     ),
     tasks=_tasks,
-    compute=_run,
+    compute=run,
     panels=_panels,
     claims=lambda config: _CLAIMS,
     caption="Small marks are seeds, large ones their means with 95 % t-intervals. "

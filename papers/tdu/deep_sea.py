@@ -131,7 +131,7 @@ def _panels(config: Any, lines: layers.Lines) -> list[list[panels.Panel]]:
   ]
 
 
-def _suffers_from_noise(
+def suffers_from_noise(
   claim: str, agents: Sequence[types.Selection]
 ) -> Callable[[types.Table], types.Finding | None]:
   """That agents, pooled, solve fewer runs of the stochastic version."""
@@ -221,7 +221,7 @@ def _agent_claims(config: Agents) -> list[types.Claim]:
   posterior = [agent for agent in _POSTERIOR_SAMPLING if agent in config.agents]
   return [
     _only_tdu,
-    _suffers_from_noise(
+    suffers_from_noise(
       "posterior sampling (bootstrapped DQN, SU and noisy networks, pooled) suffers "
       "where Deep Sea is stochastic",
       [{"agent": agent} for agent in posterior],
@@ -289,7 +289,7 @@ def _scale_claims(config: Scales) -> list[types.Claim]:
       )
       for version, where in _VERSIONS.items()
     ),
-    _suffers_from_noise(
+    suffers_from_noise(
       f"bootstrapped DQN with λ = {most:g} suffers where Deep Sea is stochastic", [bdqn]
     ),
     *(

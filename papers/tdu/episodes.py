@@ -66,11 +66,14 @@ def panel(
 
 def rows(lines: layers.Lines, limit: float, **around: Any) -> panels.Panel:
   """Episodes to solve, a row for each line and a mark for each run, up to the limit."""
+  settings: dict[str, Any] = {
+    "xlabel": f"episodes until it is solved (limit: {limit:,})",
+    **around,
+  }
   return panels.Panel(
     layers.Rows(to_solve, lines, is_solved, "not solved"),
     layers.vertical(limit, linestyle=":"),
     grid="x",
     xscale="log",
-    xlabel=f"episodes until it is solved (limit: {limit:,})",
-    **around,
+    **settings,
   )

@@ -194,6 +194,35 @@ def solve(
   return progress.results()
 
 
+def deep_sea_tasks(
+  agents: Mapping[str, types.Settings],
+  sizes: Sequence[int],
+  versions: Sequence[bool],
+  seeds: range,
+  *,
+  max_episodes: int,
+  seeds_per_task: int,
+) -> list[types.Task]:
+  """Tasks of `solve_deep_sea`: agents (label → settings) × sizes × versions × seeds.
+
+  A version is whether Deep Sea is stochastic.
+  """
+  return [
+    task
+    for label, agent in agents.items()
+    for size in sizes
+    for stochastic in versions
+    for task in types.split(
+      f"{label}_{size}{'_stochastic' * stochastic}",
+      {**agent, "size": size, "stochastic": stochastic, "max_episodes": max_episodes},
+      len(seeds),
+      seeds_per_task,
+      size**2 * (3.0 if stochastic else 1.0),  # These take longer to solve.
+      seeds.start,
+    )
+  ]
+
+
 def deep_sea_rule(size: int, stochastic: bool) -> environments.SolvedRule:
   """When Deep Sea is solved; bsuite has a rule for both versions."""
   version = ",stochastic=true" if stochastic else ""

@@ -160,6 +160,33 @@ def test_several_tests_of_one_claim_are_corrected():
   assert joined.held and joined.test.endswith("p = 0.04")
 
 
+def test_several_claims_are_corrected_together():
+  shifts = (2.0, -0.525, 0.2)  # In standard deviations of the differences.
+  groups = {f"g{i}": SEEDS + shift for i, shift in enumerate(shifts)}
+  parts = [
+    claims.Compare(
+      name, "x", {"group": name}, {"group": "zero"}, test=significance.paired
+    )
+    for name in (*groups, "missing")
+  ]
+  noise = np.random.default_rng(0).normal(size=len(SEEDS))
+  noise = (noise - noise.mean()) / noise.std(ddof=1)
+  data = table(**groups, zero=SEEDS + noise)
+  ps = [part(data).p for part in parts[:3]]
+  # Holm: the i-th smallest times n − i, and not below the one before.
+  order, steps, least = np.argsort(ps), np.empty(3), 0.0
+  for rank, i in enumerate(order):
+    least = steps[i] = max(least, min(1.0, ps[i] * (3 - rank)))
+  *found, missing = [one(data) for one in claims.corrected(parts)]
+  assert missing is None
+  assert [one.p for one in found] == ps
+  for one, p, shift in zip(found, steps, shifts, strict=True):
+    assert one.held is (None if p >= 0.05 else shift > 0)
+    assert one.test.endswith(f"with Holm's correction of 3, {claims._p_words(p)}")
+  # The correction alone leaves one undecided.
+  assert sum(p < 0.05 <= q for p, q in zip(ps, steps, strict=True)) == 1
+
+
 def test_groups_are_selected_by_their_settings():
   results = table(a=SEEDS + 3, b=SEEDS)
   claim = claims.Compare("a is above b", "x", {"group": "a"}, {"group": "b"})

@@ -49,4 +49,5 @@ def test_each_seed_of_a_problem_is_in_one_task(name, quick):
   # Some problems have another number of seeds, a setting of its own.
   counts = {n for name, n in vars(config).items() if name.endswith("_seeds")}
   for own in seeds.values():
-    assert sorted(own) == list(range(len(own))) and len(own) in counts
+    first = min(own)
+    assert sorted(own) == list(range(first, first + len(own))) and len(own) in counts
