@@ -122,5 +122,5 @@ def test_bonuses_of_values_and_observations_of_parts_are_refused():
   env.observation_space = gymnasium.spaces.Dict(a=env.observation_space)
   with pytest.raises(TypeError, match="join the parts into one"):
     gymnasium_wrapper.BonusWrapper(env, counts.Counts(), beta=1.0)
-  with pytest.raises(ValueError, match="update_period is 1"):
-    gymnasium_wrapper.BonusWrapper(Line(), rnd.RND(), beta=1.0, update_period=1)
+  with pytest.raises(ValueError, match="update_period is 0"):
+    gymnasium_wrapper.BonusWrapper(Line(), rnd.RND(), beta=1.0, update_period=0)
