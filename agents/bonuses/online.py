@@ -156,11 +156,11 @@ class OnlineBonus:
     self._beta_at = jax.jit(functools.partial(schedules.at, beta))
     acting = self._bonus.acting
     self._training = None if acting is None else acting.training
-    self._batch_size = 0
+    self._batch_size = space = 0
     if self._training is not None:
       self._batch_size = update_period * num_envs
+      space = self._batch_size + num_envs - 1
       self._train = jax.jit(self._training.update, donate_argnums=0)
-    space = max(0, self._batch_size + num_envs - 1)
     self._state = State(
       jax.jit(self._init)(jax.random.PRNGKey(seed)),
       observation=np.zeros((num_envs, *spec.shape), spec.dtype),
@@ -229,6 +229,8 @@ class OnlineBonus:
     is_plain = bool(valid.all() and not state.start.any())
     run = self._advance if self._unfrozen is None else self._look
     r_int, learnt = run(state.learnt, steps, is_plain)
+    if self._unfrozen is not None:
+      learnt = self._only_episodic(state.learnt, learnt)
     self._state = state._replace(
       learnt=learnt,
       observation=self._keep(valid, steps.next_observation),
@@ -237,8 +239,6 @@ class OnlineBonus:
     if self._unfrozen is None:
       self._state = self._state._replace(steps=state.steps + valid.sum())
       self._collect(steps)
-    else:
-      self._state = self._state._replace(learnt=self._only_episodic(learnt))
     r_int = np.asarray(r_int)
     return np.asarray(beta * r_int, np.float32), r_int
 
@@ -339,13 +339,12 @@ class OnlineBonus:
     n = self._num_envs
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (n, *jnp.shape(x))), tree)
 
-  def _only_episodic(self, learnt: Learnt) -> Learnt:
-    """The state before a frozen step, with the new one of episodes."""
+  def _only_episodic(self, old: Learnt, new: Learnt) -> Learnt:
+    """What was learnt before a frozen step, with the new state of episodes."""
     acting = self._bonus.acting
-    old = self._state.learnt
     if acting is None or acting.begin_episode is None:
       return old
-    return old._replace(acting=learnt.acting, weights=learnt.weights)
+    return old._replace(acting=new.acting, weights=new.weights)
 
   def _compute(
     self, learnt: Learnt, steps: Steps, is_plain: bool

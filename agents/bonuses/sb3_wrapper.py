@@ -19,9 +19,9 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
   Each step's infos have the `extrinsic_reward`, the environment's, and the
   `intrinsic_reward`, r_int without β. An episode's last observation is read from
   `terminal_observation`; whether the episode was truncated (`TimeLimit.truncated`)
-  changes nothing here: the agent bootstraps from the sum of both rewards. `bonus` is the
-  `online.OnlineBonus`, which says what the environments share, and can be frozen, saved
-  and loaded.
+  changes nothing here: the agent bootstraps from the sum of both rewards. `bonus` is
+  the `online.OnlineBonus`, which says what the environments share, and can be frozen,
+  saved and loaded.
   """
 
   def __init__(
