@@ -155,6 +155,7 @@ class OnlineBonus:
     self._look = jax.jit(self._compute, static_argnums=2)
     self._beta_at = jax.jit(functools.partial(schedules.at, beta))
     acting = self._bonus.acting
+    self._has_episodes = acting is not None and acting.begin_episode is not None
     self._training = None if acting is None else acting.training
     self._batch_size = space = 0
     if self._training is not None:
@@ -187,11 +188,18 @@ class OnlineBonus:
       mask: bool `[N]`, the environments in which an episode starts; None: all.
     """
     mask = np.ones(self._num_envs, bool) if mask is None else np.asarray(mask, bool)
-    if mask.any():
-      self._state = self._state._replace(
-        observation=self._keep(mask, self._encoded(observations)),
-        start=self._state.start | mask,
-      )
+    if not mask.any():
+      return
+    state = self._state
+    learnt, keep = state.learnt, functools.partial(_where, mask)
+    if self._unfrozen is not None and self._has_episodes:
+      acting = jax.tree.map(keep, self._unfrozen.learnt.acting, learnt.acting)
+      learnt = learnt._replace(acting=acting)
+    self._state = state._replace(
+      learnt=learnt,
+      observation=keep(self._encoded(observations), state.observation),
+      start=state.start | mask,
+    )
 
   def step(
     self,
@@ -230,10 +238,11 @@ class OnlineBonus:
     run = self._advance if self._unfrozen is None else self._look
     r_int, learnt = run(state.learnt, steps, is_plain)
     if self._unfrozen is not None:
-      learnt = self._only_episodic(state.learnt, learnt)
+      changed = learnt if self._has_episodes else state.learnt
+      learnt = state.learnt._replace(acting=changed.acting, weights=changed.weights)
     self._state = state._replace(
       learnt=learnt,
-      observation=self._keep(valid, steps.next_observation),
+      observation=_where(valid, steps.next_observation, state.observation),
       start=state.start & ~valid,
     )
     if self._unfrozen is None:
@@ -246,8 +255,8 @@ class OnlineBonus:
     """Stops all learning, for evaluation, or resumes it.
 
     While it is frozen, networks, statistics and what is kept over all episodes do not
-    change; memories of episodes are copies. Afterwards everything is as it was, so
-    environments that were stepped in between have to be reset.
+    change, and each episode has memories of its own. Afterwards everything is as it was,
+    so environments that were stepped in between have to be reset.
     """
     if frozen and self._unfrozen is None:
       self._unfrozen = self._state
@@ -292,11 +301,6 @@ class OnlineBonus:
       return np.zeros(self._num_envs, np.int32)
     return np.asarray(actions).astype(np.int32) - np.int32(self._first_action)
 
-  def _keep(self, mask: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """The current observations, with new ones where the mask is."""
-    old = self._state.observation
-    return np.where(mask.reshape(-1, *[1] * (old.ndim - 1)), new, old)
-
   def _collect(self, steps: Steps) -> None:
     """Adds valid transitions to the rows, and trains when they make a batch."""
     if self._training is None:
@@ -338,13 +342,6 @@ class OnlineBonus:
     """Copies of it, `[N, ...]`."""
     n = self._num_envs
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (n, *jnp.shape(x))), tree)
-
-  def _only_episodic(self, old: Learnt, new: Learnt) -> Learnt:
-    """What was learnt before a frozen step, with the new state of episodes."""
-    acting = self._bonus.acting
-    if acting is None or acting.begin_episode is None:
-      return old
-    return old._replace(acting=new.acting, weights=new.weights)
 
   def _compute(
     self, learnt: Learnt, steps: Steps, is_plain: bool
@@ -442,6 +439,11 @@ def unbatched(observations: Any, num_envs: int) -> Sequence[Any]:
     return observations
   parts = observations.items()
   return [{name: part[i] for name, part in parts} for i in range(num_envs)]
+
+
+def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
+  """Arrays `[N, ...]`: those of `new` where the mask `[N]` is."""
+  return np.where(mask.reshape(-1, *[1] * (np.ndim(old) - 1)), new, old)
 
 
 def _named(state: State) -> dict[str, np.ndarray]:
