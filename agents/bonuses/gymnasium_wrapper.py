@@ -101,7 +101,7 @@ class BonusVectorWrapper(vector.VectorWrapper):
     done, reached = np.logical_or(terminated, truncated), observations
     begins, valid = done, np.ones_like(done)
     if self._mode == vector.AutoresetMode.SAME_STEP:
-      final = info.get("final_obs")
+      final: Any = info.get("final_obs")
       reached = online.unbatched(observations, len(done))
       reached = [final[i] if d else reached[i] for i, d in enumerate(done)]
     elif self._mode == vector.AutoresetMode.NEXT_STEP:

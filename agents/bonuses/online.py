@@ -224,7 +224,8 @@ class OnlineBonus:
     beta = self.beta
     valid = np.ones(self._num_envs, bool) if valid is None else np.asarray(valid, bool)
     if not valid.any():
-      return np.zeros((2, self._num_envs), np.float32)
+      nothing = np.zeros(self._num_envs, np.float32)
+      return nothing, nothing
     state = self._state
     steps = Steps(
       state.observation,
@@ -255,8 +256,8 @@ class OnlineBonus:
     """Stops all learning, for evaluation, or resumes it.
 
     While it is frozen, networks, statistics and what is kept over all episodes do not
-    change, and each episode has memories of its own. Afterwards everything is as it was,
-    so environments that were stepped in between have to be reset.
+    change, and each episode has memories of its own. Afterwards everything is as it
+    was, so environments that were stepped in between have to be reset.
     """
     if frozen and self._unfrozen is None:
       self._unfrozen = self._state
