@@ -3,6 +3,7 @@
 import collections
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from explorax.agents.bonuses import (
   novel_d,
   online,
   rnd,
+  types,
 )
 
 pytestmark = pytest.mark.newest
@@ -51,9 +53,57 @@ def play(bonus, times, chosen=slice(None)):
   return np.array(r_int)
 
 
-def variables(bonus):
-  bonus = online._named(bonus._state)
-  return {name: np.array(array) for name, array in bonus.items()}
+class Trained(types.Bonus):
+  """r_int is the number of updates; the sum of all that was trained on is kept."""
+
+  def __init__(self, keeps_weights):
+    self.refresh = (lambda held, fresh: held) if keeps_weights else None
+
+  def build(self, observation_spec, num_actions):
+    def update(state, observation, action, num_transitions):
+      assert observation.shape == (3 * NUM_ENVS, 2, 2)
+      change = jnp.sum(
+        (observation[:, 1] - observation[:, 0]) * num_transitions[:, None]
+      )
+      return (state[0] + 1.0, state[1] + change, state[2] + jnp.sum(action[:, 0])), {}
+
+    training = types.Training(
+      lambda key: (jnp.float32(0), jnp.float32(0), jnp.int32(0)), update, lambda x: x[0]
+    )
+    acting = types.Acting(
+      lambda: jnp.float32(0),
+      lambda state: state,
+      lambda weights, state, *step: (weights, state),
+      training,
+      self.refresh,
+    )
+    return types.IntrinsicReward("destination", acting)
+
+
+@pytest.mark.parametrize("keeps_weights", [False, True])
+def test_networks_for_acting_are_trained_on_all_valid_transitions(keeps_weights):
+  bonus, rng = make(Trained(keeps_weights)), np.random.default_rng(0)
+  held, transitions, observations = np.zeros(3), [], np.zeros((3, 2))
+  bonus.begin(observations)
+  for t in range(30):
+    actions, valid = rng.integers(2, size=3), rng.random(3) < 0.7
+    reached, done = rng.integers(-3, 4, size=(3, 2)), (t + 1) % LENGTHS == 0
+    updates = len(transitions) // 9
+    _, r_int = bonus.step(actions, reached, done, valid)
+    np.testing.assert_array_equal(
+      r_int, np.where(valid, held if keeps_weights else updates, 0)
+    )
+    for i in np.flatnonzero(valid):
+      transitions.append(((reached - observations)[i].sum(), actions[i]))
+    observations = np.where(valid[:, None], reached, observations)
+    if done.any():
+      observations = np.where(done[:, None], -reached, observations)
+      bonus.begin(observations, done)
+    held = np.where(done, len(transitions) // 9, held)
+  state = bonus._state.learnt.learner.training
+  updates = len(transitions) // 9
+  assert state[0] == updates > 5
+  np.testing.assert_array_equal(state[1:], np.sum(transitions[: 9 * updates], axis=0))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +174,7 @@ LEARNT = pytest.mark.parametrize(
 
 
 @LEARNT
-def test_saved_and_loaded_it_goes_on_to_the_bit(bonus, tmp_path):
+def test_a_loaded_bonus_continues_to_the_bit(bonus, tmp_path):
   first, path = make(bonus, normalise=True), tmp_path / "bonus.npz"
   play(first, range(10))
   first.save(path)
@@ -138,17 +188,19 @@ def test_saved_and_loaded_it_goes_on_to_the_bit(bonus, tmp_path):
 
 
 @LEARNT
-def test_frozen_it_does_not_change(bonus):
+def test_a_frozen_bonus_does_not_change(bonus, tmp_path):
   frozen, other = make(bonus), make(bonus)
   play(frozen, range(10))
-  before = variables(frozen)
+  frozen.save(tmp_path / "before.npz")
   frozen.freeze()
   seen = play(frozen, range(20))
   assert np.isfinite(seen).all() and seen.any()
   np.testing.assert_array_equal(play(frozen, range(20)), seen)  # From the start.
   frozen.freeze(False)
-  for name, array in variables(frozen).items():
-    np.testing.assert_array_equal(array, before[name])
+  frozen.save(tmp_path / "after.npz")
+  before, after = (np.load(tmp_path / f"{name}.npz") for name in ("before", "after"))
+  for name in before:
+    np.testing.assert_array_equal(after[name], before[name])
   np.testing.assert_array_equal(
     play(frozen, range(10, 20)), play(other, range(20))[10:]
   )
