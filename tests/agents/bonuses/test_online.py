@@ -84,11 +84,14 @@ class Trained(types.Bonus):
 def test_networks_for_acting_are_trained_on_all_valid_transitions(keeps_weights):
   bonus, rng = make(Trained(keeps_weights)), np.random.default_rng(0)
   held, transitions, observations = np.zeros(3), [], np.zeros((3, 2))
+  starts = np.ones(3, bool)
   bonus.begin(observations)
   for t in range(30):
     actions, valid = rng.integers(2, size=3), rng.random(3) < 0.7
     reached, done = rng.integers(-3, 4, size=(3, 2)), (t + 1) % LENGTHS == 0
     updates = len(transitions) // 9
+    held = np.where(starts & valid, updates, held)
+    starts = starts & ~valid | done
     _, r_int = bonus.step(actions, reached, done, valid)
     np.testing.assert_array_equal(
       r_int, np.where(valid, held if keeps_weights else updates, 0)
@@ -99,7 +102,6 @@ def test_networks_for_acting_are_trained_on_all_valid_transitions(keeps_weights)
     if done.any():
       observations = np.where(done[:, None], -reached, observations)
       bonus.begin(observations, done)
-    held = np.where(done, len(transitions) // 9, held)
   state = bonus._state.learnt.learner.training
   updates = len(transitions) // 9
   assert state[0] == updates > 5
