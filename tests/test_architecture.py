@@ -50,12 +50,13 @@ ONLY_IN = {
   "bsuite": ("environments", "benchmarks"),
   "gymnasium": (
     "environments",
-    "agents/bonuses/gymnasium_wrapper.py",
+    "agents/bonuses",
     "benchmarks/expected_peers.py",
   ),
   "ale_py": ("environments",),
   "matplotlib": ("experiments", "papers"),
   "absl": ("experiments/flag_table.py",),
+  "stable_baselines3": ("agents/bonuses/sb3_wrapper.py", "benchmarks"),
   "ray": (
     "experiments/ray_cluster.py",
     "experiments/runners/distributed",
@@ -293,7 +294,7 @@ def test_importing_computes_and_prints_nothing():
   Losses load nothing beyond jax and chex.
   """
   of_servers = {"reverb", "tensorflow", "ray"}
-  optional = {"ale_py", "cv2", "PIL", "wandb"} | of_servers
+  optional = {"ale_py", "cv2", "PIL", "stable_baselines3", "wandb"} | of_servers
   libraries = {name: _libraries(name) for name in _modules()}
   modules = [x for x in libraries if _is_installed(libraries[x] & optional)]
   on_servers = [x for x in modules if libraries[x] & of_servers]

@@ -56,7 +56,7 @@ class Counts(types.Bonus):
 
     acting = types.Acting(
       init=lambda: exploration.init_counts(num_states, num_actions),
-      begin_episode=lambda counts: counts,
+      begin_episode=None,
       observe=observe,
     )
     return types.IntrinsicReward("transition", acting)

@@ -76,5 +76,5 @@ class PseudoCounts(types.Bonus):
       gain, model = exploration.observe_picture(model, picture(observation))
       return exploration.pseudo_count_bonus(gain), model
 
-    acting = types.Acting(init, begin_episode=lambda model: model, observe=observe)
+    acting = types.Acting(init, begin_episode=None, observe=observe)
     return types.IntrinsicReward("destination", acting)

@@ -62,7 +62,7 @@ class RE3(types.Bonus):
       lambda: exploration.init_episodic_memory(
         self.memory_capacity, self.embedding_size
       ),
-      begin_episode=lambda memory: memory,
+      begin_episode=None,
       observe=observe,
       training=types.untrained(features.init),
     )

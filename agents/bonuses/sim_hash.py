@@ -49,7 +49,7 @@ class SimHash(types.Bonus):
 
     acting = types.Acting(
       lambda: exploration.init_counts(self.num_buckets, 1),
-      begin_episode=lambda counts: counts,
+      begin_episode=None,
       observe=observe,
       training=types.untrained(projection.init),
     )

@@ -92,7 +92,8 @@ class Acting(NamedTuple):
 
   Attributes:
     init: () → state.
-    begin_episode: (state) → state.
+    begin_episode: (state) → state. None: the state is of all episodes, and environments
+      that are stepped together may share it (`online`).
     observe: (weights, state, x_t, a_t, last) → (value of row t, state); `last` is true
       on an episode's last row, whose action is drawn but never taken. Without training,
       weights are `()`.
@@ -102,7 +103,7 @@ class Acting(NamedTuple):
   """
 
   init: Callable[[], Any]
-  begin_episode: Callable[[Any], Any]
+  begin_episode: Callable[[Any], Any] | None
   observe: Callable[[Any, Any, jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
   training: Training | None = None
   refresh: Callable[[Any, Any], Any] | None = None

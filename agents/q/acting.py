@@ -158,7 +158,7 @@ def make_actor(
       core_state = jnp.zeros_like(state.previous.core_state)
       empty = Previous(core_state, jnp.int32(-1), jnp.float32(0))
       begun = begun._replace(previous=empty)
-    if acting_bonus is not None:
+    if acting_bonus is not None and acting_bonus.begin_episode is not None:
       begun = begun._replace(bonus_state=acting_bonus.begin_episode(state.bonus_state))
     return begun
 

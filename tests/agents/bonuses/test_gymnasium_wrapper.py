@@ -1,10 +1,14 @@
 """Bonuses around gymnasium's environments, stepped by a plain loop."""
 
 import collections
+import importlib.util
+import sys
+import types
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import vector
 
 from explorax.agents.bonuses import (
   counts,
@@ -122,5 +126,123 @@ def test_bonuses_of_values_and_observations_of_parts_are_refused():
   env.observation_space = gymnasium.spaces.Dict(a=env.observation_space)
   with pytest.raises(TypeError, match="join the parts into one"):
     gymnasium_wrapper.BonusWrapper(env, counts.Counts(), beta=1.0)
-  with pytest.raises(ValueError, match="update_period is 1"):
-    gymnasium_wrapper.BonusWrapper(Line(), rnd.RND(), beta=1.0, update_period=1)
+  with pytest.raises(ValueError, match="update_period is 0"):
+    gymnasium_wrapper.BonusWrapper(Line(), rnd.RND(), beta=1.0, update_period=0)
+
+
+class VecEnvWrapper:
+  """As much of Stable-Baselines3's as is used, where it is not installed."""
+
+  def __init__(self, venv):
+    self.venv, self.num_envs, self.unwrapped = venv, venv.num_envs, venv.unwrapped
+
+  def step(self, actions):
+    self.step_async(actions)
+    return self.step_wait()
+
+
+@pytest.fixture
+def sb3_wrapper(monkeypatch):
+  if importlib.util.find_spec("stable_baselines3") is None:
+    names = ("stable_baselines3", "stable_baselines3.common")
+    for name in (*names, "stable_baselines3.common.vec_env"):
+      monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    module = sys.modules["stable_baselines3.common"]
+    module.vec_env = sys.modules["stable_baselines3.common.vec_env"]
+    module.vec_env.VecEnvWrapper, module.vec_env.VecEnv = VecEnvWrapper, object
+    monkeypatch.delitem(sys.modules, WRAPPER, raising=False)
+  yield importlib.import_module(WRAPPER)
+  sys.modules.pop(WRAPPER, None)
+
+
+WRAPPER = "explorax.agents.bonuses.sb3_wrapper"
+
+
+class VecEnv:
+  """A vector of Stable-Baselines3 of the same environments."""
+
+  def __init__(self, envs):
+    self.envs, self.num_envs, self.unwrapped = envs, len(envs), self
+    self.observation_space = envs[0].observation_space
+    self.action_space = envs[0].action_space
+
+  def reset(self):
+    return np.array([env.reset()[0] for env in self.envs])
+
+  def step_async(self, actions):
+    self._actions = actions
+
+  def step_wait(self):
+    observations, dones, infos = [], [], []
+    for env, action in zip(self.envs, self._actions, strict=True):
+      observation, _, _, done, _ = env.step(action)
+      infos.append({"TimeLimit.truncated": done})
+      if done:
+        infos[-1]["terminal_observation"] = observation
+        observation, _ = env.reset()
+      observations.append(observation)
+      dones.append(done)
+    rewards = np.ones(self.num_envs, np.float32)
+    return np.array(observations), rewards, np.array(dones), infos
+
+
+def play_vector(envs, actions, mode):
+  """r_int `[T, N]` of the steps that the environments took."""
+  num_envs = envs.num_envs
+  envs.reset()
+  taken, r_int = np.zeros(num_envs, int), [[] for _ in range(num_envs)]
+  done = np.zeros(num_envs, bool)
+  while taken.min() < len(actions):
+    ignored = done & (mode == vector.AutoresetMode.NEXT_STEP)
+    action = actions[np.minimum(taken, len(actions) - 1), np.arange(num_envs)]
+    if isinstance(mode, vector.AutoresetMode):
+      _, rewards, _, done, info = envs.step(np.where(ignored, 1 - action, action))
+      np.testing.assert_array_equal(info["_intrinsic_reward"], ~ignored)
+      np.testing.assert_array_equal(info["extrinsic_reward"], 1.0 - ignored)
+      values = info["intrinsic_reward"]
+      assert not values[ignored].any()
+    else:
+      _, rewards, done, infos = envs.step(action)
+      values = np.array([info["intrinsic_reward"] for info in infos])
+      assert all(info["extrinsic_reward"] == 1.0 for info in infos)
+    np.testing.assert_allclose(rewards, 1.0 - ignored + 0.5 * values, rtol=1e-6)
+    for i in np.flatnonzero(~ignored):
+      r_int[i].append(values[i])
+    taken += ~ignored
+    if mode == vector.AutoresetMode.DISABLED and done.any():
+      envs.reset(options={"reset_mask": done})
+  return np.array([values[: len(actions)] for values in r_int]).T
+
+
+@pytest.mark.parametrize(
+  ("bonus", "lengths"),
+  [
+    (ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=50), (4, 7, 5)),
+    # What is shared sees the same batches where the episodes end together.
+    (counts.Counts(), (6, 6, 6)),
+    (
+      e3b.E3B(
+        dynamics.Dynamics(embedding_size=4, hidden_size=5),
+        lifelong=rnd.RND((5,), 4, normalisation="none", end="destination"),
+      ),
+      (6, 6, 6),
+    ),
+  ],
+  ids=["episodic", "counts", "e3b"],
+)
+def test_all_modes_of_resets_give_the_same_bonus(bonus, lengths, sb3_wrapper):
+  actions = np.random.default_rng(0).integers(2, size=(20, len(lengths)))
+  makers = [lambda n=n: Line(dense=True, length=n) for n in lengths]
+  modes = vector.AutoresetMode
+  results = []
+  for mode in modes:
+    envs = vector.SyncVectorEnv(makers, autoreset_mode=mode)
+    envs = gymnasium_wrapper.BonusVectorWrapper(envs, bonus, 0.5, update_period=3)
+    results.append(play_vector(envs, actions, mode))
+  envs = sb3_wrapper.BonusVecEnv(
+    VecEnv([make() for make in makers]), bonus, 0.5, update_period=3
+  )
+  results.append(play_vector(envs, actions, None))
+  assert np.isfinite(results[0]).all() and results[0].any()
+  for other in results[1:]:
+    np.testing.assert_array_equal(other, results[0])

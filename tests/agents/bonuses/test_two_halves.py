@@ -100,7 +100,7 @@ def play(bonus, episodes, weights=()) -> list[list[float]]:
   observe = jax.jit(half.observe)
   state = half.init()
   for episode in episodes:
-    state = half.begin_episode(state)
+    state = half.begin_episode(state) if half.begin_episode else state
     values.append([])
     for t, observation in enumerate(episode):
       last = jnp.bool_(t == len(episode) - 1)

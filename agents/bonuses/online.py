@@ -1,0 +1,475 @@
+"""A bonus of N environments that is learnt while they are stepped.
+
+It is for agents of other libraries: `gymnasium_wrapper` and `sb3_wrapper` add it to the
+rewards. A loop with environments of another kind calls it itself:
+
+    bonus = online.OnlineBonus(e3b.E3B(), observation_space, action_space, num_envs=8)
+    bonus.begin(observations)
+    ...
+    added, r_int = bonus.step(actions, next_observations, dones)
+    bonus.begin(first_observations, dones)  # Of the environments that were reset.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dm_env
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from explorax import exploration
+from explorax.agents.bonuses import types
+from explorax.environments import encodings, minigrid_views, specs
+from explorax.exploration import schedules
+
+_ARRAYS = (
+  gymnasium.spaces.Box,
+  gymnasium.spaces.MultiBinary,
+  gymnasium.spaces.MultiDiscrete,
+)
+
+
+class Learnt(NamedTuple):
+  """What a step changes on the device.
+
+  Attributes:
+    learner: of both halves, for all environments.
+    acting: the acting half's state, for all environments or, where it is of an episode,
+      one for each, `[N, ...]`.
+    weights: for acting, with which each environment's episode began, `[N, ...]`; `()`
+      if an episode does not keep them.
+    moments: of r_int.
+  """
+
+  learner: types.LearnerState
+  acting: Any
+  weights: Any
+  moments: exploration.Moments
+
+
+class State(NamedTuple):
+  """All that changes.
+
+  Attributes:
+    learnt: on the device.
+    observation: the current ones, encoded, `[N, ...]`.
+    start: whether they are the first of their episodes, bool `[N]`.
+    rows, actions: observations `[M, 2, ...]` and int32 `[M, 2]` of transitions that the
+      acting half's networks have not been trained on.
+    num_rows: the number of these.
+    steps: environment steps so far, of all environments.
+  """
+
+  learnt: Learnt
+  observation: np.ndarray
+  start: np.ndarray
+  rows: np.ndarray
+  actions: np.ndarray
+  num_rows: np.ndarray
+  steps: np.ndarray
+
+
+class Steps(NamedTuple):
+  """One step of each environment: arrays `[N, ...]`, observations encoded."""
+
+  observation: Any
+  action: Any
+  next_observation: Any
+  start: Any
+  valid: Any
+  done: Any
+
+
+class OnlineBonus:
+  """r_int of the steps of N environments, in one compiled call.
+
+  All environments share the networks, their optimizers and the running statistics of
+  the learning half, which is updated on the batch of the N transitions. They also share
+  what an acting half keeps over all episodes (its `begin_episode` is None: the tables
+  of `Counts` and `SimHash`, the density of `PseudoCounts`, the memory of `RE3`), in the
+  order of the environments. Each environment has what belongs to its episode: visits,
+  memory, ellipsoid; with these, the moments of `NeverGiveUp`, and the φ of `E3B` and
+  `NeverGiveUp`, which an episode keeps as it began: N copies.
+
+  Networks for acting are trained on the last `update_period · N` transitions, when
+  there are as many new ones.
+
+  Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
+  are refused. Where actions are not discrete, a bonus sees all of them as one: counts
+  are of states then, and `NeverGiveUp` needs states other than `learned`.
+  """
+
+  def __init__(
+    self,
+    bonus: types.Bonus,
+    observation_space: gymnasium.Space,
+    action_space: gymnasium.Space,
+    num_envs: int = 1,
+    *,
+    beta: exploration.Setting = 1.0,
+    normalise: bool = False,
+    seed: int = 0,
+    update_period: int = 8,
+    layout: str | None = None,
+    env: gymnasium.Env | None = None,
+  ):
+    """The bonus before the first step.
+
+    Args:
+      bonus: settings of a bonus, as `counts.Counts()`, `rnd.RND()` or
+        `ngu.NeverGiveUp(states="random", rnd=False)`, which is episodic novelty alone.
+      observation_space: of one environment, one array or discrete.
+      action_space: of one environment.
+      num_envs: N.
+      beta: β, a number or a schedule, whose time is in steps of all environments.
+      normalise: whether to divide r_int by its deviation over all steps so far; 0 while
+        all have been equal. The mean is not subtracted.
+      seed: of the bonus's networks.
+      update_period: steps between two updates of networks for acting.
+      layout: the axes of images, such as `chw`; None: found from their shape.
+      env: one of the environments, which tells MiniGrid's observations from others.
+
+    Raises:
+      ValueError: if the bonus cannot take the observations, or `update_period` is
+        below 1.
+      TypeError: if the observations are no single array, or the bonus needs an agent.
+    """
+    if update_period < 1:
+      raise ValueError(f"update_period is {update_period}; it must be at least 1.")
+    spec, self._encode = _encoding(observation_space, layout, env)
+    self._first_action, num_actions = None, 1
+    if isinstance(action_space, gymnasium.spaces.Discrete):
+      self._first_action, num_actions = int(action_space.start), int(action_space.n)
+    self._bonus = bonus.build(spec, num_actions)
+    if self._bonus.learning is not None and bonus.min_members > 0:
+      raise TypeError(
+        f"{type(bonus).__name__} is a bonus of an agent's values, which are not known "
+        "here; use one of observations, as counts.Counts, rnd.RND or ngu.NeverGiveUp."
+      )
+    self._num_envs, self._beta, self._normalise = num_envs, beta, normalise
+    self._advance = jax.jit(self._compute, static_argnums=2, donate_argnums=0)
+    self._look = jax.jit(self._compute, static_argnums=2)
+    self._beta_at = jax.jit(functools.partial(schedules.at, beta))
+    acting = self._bonus.acting
+    self._has_episodes = acting is not None and acting.begin_episode is not None
+    self._training = None if acting is None else acting.training
+    self._batch_size = space = 0
+    if self._training is not None:
+      self._batch_size = update_period * num_envs
+      space = self._batch_size + num_envs - 1
+      self._train = jax.jit(self._training.update, donate_argnums=0)
+    self._state = State(
+      jax.jit(self._init)(jax.random.PRNGKey(seed)),
+      observation=np.zeros((num_envs, *spec.shape), spec.dtype),
+      start=np.ones(num_envs, bool),
+      rows=np.zeros((space, 2, *spec.shape), spec.dtype),
+      actions=np.zeros((space, 2), np.int32),
+      num_rows=np.array(0),
+      steps=np.array(0),
+    )
+    self._unfrozen: State | None = None
+
+  @property
+  def beta(self) -> float:
+    """β of the next step."""
+    if isinstance(self._beta, schedules.Schedule):
+      return float(self._beta_at(self._state.steps))
+    return self._beta
+
+  def begin(self, observations: Any, mask: np.ndarray | None = None) -> None:
+    """Starts episodes.
+
+    Args:
+      observations: `[N, ...]`, the first ones of the episodes.
+      mask: bool `[N]`, the environments in which an episode starts; None: all.
+    """
+    mask = np.ones(self._num_envs, bool) if mask is None else np.asarray(mask, bool)
+    if not mask.any():
+      return
+    state = self._state
+    learnt, keep = state.learnt, functools.partial(_where, mask)
+    if self._unfrozen is not None and self._has_episodes:
+      acting = jax.tree.map(keep, self._unfrozen.learnt.acting, learnt.acting)
+      learnt = learnt._replace(acting=acting)
+    self._state = state._replace(
+      learnt=learnt,
+      observation=keep(self._encoded(observations), state.observation),
+      start=state.start | mask,
+    )
+
+  def step(
+    self,
+    actions: Any,
+    next_observations: Any,
+    done: Any,
+    valid: np.ndarray | None = None,
+  ) -> tuple[np.ndarray, np.ndarray]:
+    """Computes the bonus of one step of each environment, and learns from it.
+
+    Args:
+      actions: `[N, ...]`, those taken.
+      next_observations: `[N, ...]`, those reached; at an episode's end its last one,
+        not the first of the next.
+      done: bool `[N]`, whether the episode ended, for whatever reason.
+      valid: bool `[N]`; an environment in which it is False has not taken a step. Its
+        r_int is 0, and nothing is learnt from it. None: all are valid.
+
+    Returns:
+      β r_int and r_int, float32 `[N]`.
+    """
+    beta = self.beta
+    valid = np.ones(self._num_envs, bool) if valid is None else np.asarray(valid, bool)
+    if not valid.any():
+      nothing = np.zeros(self._num_envs, np.float32)
+      return nothing, nothing
+    state = self._state
+    steps = Steps(
+      state.observation,
+      self._indices(actions),
+      self._encoded(next_observations),
+      state.start & valid,
+      valid,
+      np.asarray(done, bool),
+    )
+    is_plain = bool(valid.all() and not state.start.any())
+    run = self._advance if self._unfrozen is None else self._look
+    r_int, learnt = run(state.learnt, steps, is_plain)
+    if self._unfrozen is not None:
+      changed = learnt if self._has_episodes else state.learnt
+      learnt = state.learnt._replace(acting=changed.acting, weights=changed.weights)
+    self._state = state._replace(
+      learnt=learnt,
+      observation=_where(valid, steps.next_observation, state.observation),
+      start=state.start & ~valid,
+    )
+    if self._unfrozen is None:
+      self._state = self._state._replace(steps=state.steps + valid.sum())
+      self._collect(steps)
+    r_int = np.asarray(r_int)
+    return np.asarray(beta * r_int, np.float32), r_int
+
+  def freeze(self, frozen: bool = True) -> None:
+    """Stops all learning, for evaluation, or resumes it.
+
+    While it is frozen, networks, statistics and what is kept over all episodes do not
+    change, and each episode has memories of its own. Afterwards everything is as it
+    was, so environments that were stepped in between have to be reset.
+    """
+    if frozen and self._unfrozen is None:
+      self._unfrozen = self._state
+    elif not frozen and self._unfrozen is not None:
+      self._state, self._unfrozen = self._unfrozen, None
+
+  def save(self, path: str | os.PathLike[str]) -> None:
+    """Writes all that changes to an `.npz` file, without pickle."""
+    with open(path, "wb") as file:
+      np.savez(file, **_named(self._unfrozen or self._state))
+
+  def load(self, path: str | os.PathLike[str]) -> None:
+    """Restores what `save` wrote; environments themselves are not in the file.
+
+    Raises:
+      ValueError: if the file is of another bonus, of other observations or of another
+        number of environments.
+    """
+    with np.load(path, allow_pickle=False) as file:
+      arrays = dict(file)
+    expected = _named(self._state)
+    for name in sorted(expected.keys() | arrays.keys()):
+      there, here = (
+        (x[name].shape, x[name].dtype) if name in x else None
+        for x in (arrays, expected)
+      )
+      if there != here:
+        raise ValueError(
+          f"{path} is of other settings: {name} is {there} there and {here} here."
+        )
+    ordered = [arrays[name] for name in expected]
+    state = jax.tree.unflatten(jax.tree.structure(self._state), ordered)
+    learnt = jax.tree.map(lambda x: jnp.array(x, copy=True), state.learnt)
+    self._state, self._unfrozen = state._replace(learnt=learnt), None
+
+  def _encoded(self, observations: Any) -> np.ndarray:
+    each = unbatched(observations, self._num_envs)
+    return np.stack([self._encode(x) for x in each])
+
+  def _indices(self, actions: Iterable[Any]) -> np.ndarray:
+    if self._first_action is None:
+      return np.zeros(self._num_envs, np.int32)
+    return np.asarray(actions).astype(np.int32) - np.int32(self._first_action)
+
+  def _collect(self, steps: Steps) -> None:
+    """Adds valid transitions to the rows, and trains when they make a batch."""
+    if self._training is None:
+      return
+    state, size = self._state, self._batch_size
+    begin, valid = int(state.num_rows), steps.valid
+    end = begin + int(valid.sum())
+    pairs = np.stack([steps.observation, steps.next_observation], axis=1)
+    state.rows[begin:end] = pairs[valid]
+    state.actions[begin:end, 0] = steps.action[valid]
+    if end >= size:
+      learnt = state.learnt
+      # Copies, since the rows are written again while the update may still run.
+      training, _ = self._train(
+        learnt.learner.training,
+        state.rows[:size].copy(),
+        state.actions[:size].copy(),
+        np.ones(size, np.int32),
+      )
+      learner = learnt.learner._replace(training=training)
+      state = state._replace(learnt=learnt._replace(learner=learner))
+      for column in (state.rows, state.actions):
+        column[: end - size] = column[size:end].copy()
+      end -= size
+    self._state = state._replace(num_rows=np.array(end))
+
+  def _init(self, key: jax.Array) -> Learnt:
+    learner, acting = self._bonus.init(key), self._bonus.acting
+    state, weights = (), ()
+    if acting is not None:
+      state = acting.init()
+      if acting.begin_episode is not None:
+        state = self._for_each(state)
+      if acting.training is not None and acting.refresh is not None:
+        weights = self._for_each(acting.training.weights(learner.training))
+    return Learnt(learner, state, weights, exploration.init_moments())
+
+  def _for_each(self, tree: Any) -> Any:
+    """Copies of it, `[N, ...]`."""
+    n = self._num_envs
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (n, *jnp.shape(x))), tree)
+
+  def _compute(
+    self, learnt: Learnt, steps: Steps, is_plain: bool
+  ) -> tuple[jax.Array, Learnt]:
+    """r_int `[N]`; `is_plain`: no episode starts, and all environments are valid."""
+    learner, acting_state, weights, moments = learnt
+    r_int = jnp.zeros(self._num_envs, jnp.float32)
+    if self._bonus.acting is not None:
+      r_int, acting_state, weights = self._act(
+        self._bonus.acting, learnt, steps, is_plain
+      )
+    mask = steps.valid.astype(jnp.float32)
+    if self._bonus.learning is not None:
+      no_values = jnp.zeros((0, self._num_envs, 1), jnp.float32)
+      inputs = types.Inputs(
+        td=no_values[..., 0],
+        a_tm1=steps.action,
+        q_tm1=no_values,
+        q_t=no_values,
+        observation_tm1=steps.observation,
+        observation_t=steps.next_observation,
+        stored=r_int,
+        mask=mask,
+        num_later=jnp.zeros_like(mask),
+        q=no_values,
+        observation=steps.observation,
+      ).at(self._bonus.end)
+      r_int, learning = self._bonus.learning.compute(learner.learning, inputs)
+      learner = learner._replace(learning=learning)
+    if self._normalise:
+      moments = exploration.update_moments(moments, r_int, mask)
+      r_int = exploration.over_deviation(moments, r_int)
+    r_int = jnp.where(steps.valid, r_int, 0.0)
+    return r_int, Learnt(learner, acting_state, weights, moments)
+
+  def _act(
+    self, acting: types.Acting, learnt: Learnt, steps: Steps, is_plain: bool
+  ) -> tuple[jax.Array, Any, Any]:
+    """Values `[N]` of the acting half, its state, and the weights of episodes."""
+    arrives = self._bonus.end == "destination"
+    fresh: Any = ()
+    if acting.training is not None:
+      fresh = acting.training.weights(learnt.learner.training)
+
+    def one(state: Any, held: Any, step: Steps) -> tuple[Any, tuple[jax.Array, Any]]:
+      """One environment's new state, value, and weights of the episode."""
+
+      def if_(condition: Any, change: Callable[[Any], Any], old: Any) -> Any:
+        return old if is_plain else jax.lax.cond(condition, change, lambda x: x, old)
+
+      weights = fresh
+      if acting.refresh is not None:
+        held = if_(step.start, lambda _: fresh, held)
+        weights = acting.refresh(held, fresh)
+
+      def start(state: Any) -> Any:
+        if acting.begin_episode is not None:
+          state = acting.begin_episode(state)
+        if arrives:  # The value of the first observation belongs to no step.
+          no_action, is_last = jnp.zeros_like(step.action), jnp.zeros_like(step.done)
+          _, state = acting.observe(
+            weights, state, step.observation, no_action, is_last
+          )
+        return state
+
+      def observe(state: Any) -> tuple[jax.Array, Any]:
+        seen = step.next_observation if arrives else step.observation
+        return acting.observe(weights, state, seen, step.action, step.done & arrives)
+
+      state = if_(step.start, start, state)
+      if is_plain:
+        value, state = observe(state)
+      else:
+        value, state = jax.lax.cond(
+          step.valid, observe, lambda state: (jnp.float32(0), state), state
+        )
+      return state, (value, held)
+
+    if acting.begin_episode is None:
+
+      def of_all(state: Any, x: tuple[Any, Steps]) -> tuple[Any, tuple[jax.Array, Any]]:
+        return one(state, *x)
+
+      state, (values, held) = jax.lax.scan(
+        of_all, learnt.acting, (learnt.weights, steps)
+      )
+    else:
+      state, (values, held) = jax.vmap(one)(learnt.acting, learnt.weights, steps)
+    return values, state, held
+
+
+def unbatched(observations: Any, num_envs: int) -> Sequence[Any]:
+  """The observation of each environment; those of several parts are dicts of arrays."""
+  if not isinstance(observations, Mapping):
+    return observations
+  parts = observations.items()
+  return [{name: part[i] for name, part in parts} for i in range(num_envs)]
+
+
+def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
+  """Arrays `[N, ...]`: those of `new` where the mask `[N]` is."""
+  return np.where(mask.reshape(-1, *[1] * (np.ndim(old) - 1)), new, old)
+
+
+def _named(state: State) -> dict[str, np.ndarray]:
+  leaves, _ = jax.tree_util.tree_flatten_with_path(state)
+  return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def _encoding(
+  space: gymnasium.Space, layout: str | None, env: gymnasium.Env | None
+) -> tuple[dm_env.specs.Array, Callable[[Any], np.ndarray]]:
+  """The spec of encoded observations, and the function that encodes one."""
+  view = None if env is None else minigrid_views.of_environment(env)
+  if view is not None:
+    return view, encodings.Dense(view)  # Also of a dict.
+  if isinstance(space, gymnasium.spaces.Discrete):
+    first = int(space.start)
+    one_hot = specs.OneHotArray((int(space.n),))
+    return encodings.OneHotIndex(one_hot).spec, lambda x: np.array(x - first, np.int32)
+  if not isinstance(space, _ARRAYS):
+    raise TypeError(
+      f"the environment's observations are {space!r:.80}, but a bonus takes one array; "
+      "join the parts into one, for instance with "
+      "gymnasium.wrappers.FlattenObservation, or choose one of them with "
+      "gymnasium.wrappers.TransformObservation."
+    )
+  dtype = np.uint8 if space.dtype == np.uint8 else np.float32
+  dense = encodings.Dense(specs.of_array(space.shape, dtype, None, layout))
+  return dense.spec, dense

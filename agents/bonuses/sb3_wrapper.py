@@ -1,0 +1,70 @@
+"""A bonus around a vector of environments of Stable-Baselines3.
+
+from explorax.agents.bonuses import rnd, sb3_wrapper
+envs = sb3_wrapper.BonusVecEnv(envs, rnd.RND(), beta=0.1)
+"""
+
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common import vec_env
+
+from explorax import exploration
+from explorax.agents.bonuses import online, types
+
+
+class BonusVecEnv(vec_env.VecEnvWrapper):
+  """Adds β r_int to the rewards of each step.
+
+  Each step's infos have the `extrinsic_reward`, the environment's, and the
+  `intrinsic_reward`, r_int without β. An episode's last observation is read from
+  `terminal_observation`; whether the episode was truncated (`TimeLimit.truncated`)
+  changes nothing here: the agent bootstraps from the sum of both rewards. `bonus` is
+  the `online.OnlineBonus`, which says what the environments share, and can be frozen,
+  saved and loaded.
+  """
+
+  def __init__(
+    self,
+    venv: vec_env.VecEnv,
+    bonus: types.Bonus,
+    beta: exploration.Setting,
+    **settings: Any,
+  ):
+    """Wraps a vector; `settings` and errors are those of `OnlineBonus`."""
+    super().__init__(venv)
+    self.bonus = online.OnlineBonus(
+      bonus,
+      venv.observation_space,
+      venv.action_space,
+      venv.num_envs,
+      beta=beta,
+      env=getattr(venv.unwrapped, "envs", [None])[0],
+      **settings,
+    )
+    self._actions: Any = None
+
+  def reset(self) -> Any:
+    observations = self.venv.reset()
+    self.bonus.begin(observations)
+    return observations
+
+  def step_async(self, actions: np.ndarray) -> None:
+    self._actions = actions
+    self.venv.step_async(actions)
+
+  def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+    observations, rewards, done, infos = self.venv.step_wait()
+    reached = [
+      info["terminal_observation"] if ended else observation
+      for observation, ended, info in zip(
+        online.unbatched(observations, len(done)), done, infos, strict=True
+      )
+    ]
+    added, r_int = self.bonus.step(self._actions, reached, done)
+    self.bonus.begin(observations, done)
+    infos = [
+      {**info, "extrinsic_reward": float(reward), "intrinsic_reward": float(value)}
+      for info, reward, value in zip(infos, rewards, r_int, strict=True)
+    ]
+    return observations, rewards + added, done, infos

@@ -1,0 +1,208 @@
+"""A bonus of several environments: what they share, freezing, saving."""
+
+import collections
+
+import gymnasium
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax import exploration
+from explorax.agents.bonuses import (
+  counts,
+  disagreement,
+  dynamics,
+  e3b,
+  ngu,
+  novel_d,
+  online,
+  rnd,
+  types,
+)
+
+pytestmark = pytest.mark.newest
+
+NUM_ENVS = 3
+LENGTHS = np.array([4, 7, 5])  # Of the environments' episodes.
+EPISODIC = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=50)
+SMALL_E3B = e3b.E3B(dynamics.Dynamics(embedding_size=4, hidden_size=5))
+SMALL_RND = rnd.RND((5,), 4, normalisation="deviation")
+SMALL_NGU = ngu.NeverGiveUp(embedding_size=4, inverse_size=5, memory_capacity=9)
+
+
+def make(bonus, num_envs=NUM_ENVS, **settings):
+  box = gymnasium.spaces.Box(-10.0, 10.0, (2,), np.float32)
+  actions = gymnasium.spaces.Discrete(2)
+  return online.OnlineBonus(
+    bonus, box, actions, num_envs, **{"update_period": 3, **settings}
+  )
+
+
+def play(bonus, times, chosen=slice(None)):
+  """r_int `[T, N]` of some environments at these times."""
+  rng = np.random.default_rng(0)
+  observations = rng.integers(-3, 4, size=(50, NUM_ENVS, 2))[:, chosen]
+  actions = rng.integers(2, size=(50, NUM_ENVS))[:, chosen]
+  r_int, lengths = [], LENGTHS[chosen]
+  for t in times:
+    if t == 0:
+      bonus.begin(observations[0])
+    done = (t + 1) % lengths == 0
+    r_int.append(bonus.step(actions[t], observations[t + 1], done)[1])
+    bonus.begin(-observations[t + 1], done)
+  return np.array(r_int)
+
+
+class Trained(types.Bonus):
+  """r_int is the number of updates; the sum of all that was trained on is kept."""
+
+  def __init__(self, keeps_weights):
+    self.refresh = (lambda held, fresh: held) if keeps_weights else None
+
+  def build(self, observation_spec, num_actions):
+    def update(state, observation, action, num_transitions):
+      assert observation.shape == (3 * NUM_ENVS, 2, 2)
+      change = jnp.sum(
+        (observation[:, 1] - observation[:, 0]) * num_transitions[:, None]
+      )
+      return (state[0] + 1.0, state[1] + change, state[2] + jnp.sum(action[:, 0])), {}
+
+    training = types.Training(
+      lambda key: (jnp.float32(0), jnp.float32(0), jnp.int32(0)), update, lambda x: x[0]
+    )
+    acting = types.Acting(
+      lambda: jnp.float32(0),
+      lambda state: state,
+      lambda weights, state, *step: (weights, state),
+      training,
+      self.refresh,
+    )
+    return types.IntrinsicReward("destination", acting)
+
+
+@pytest.mark.parametrize("keeps_weights", [False, True])
+def test_networks_for_acting_are_trained_on_all_valid_transitions(keeps_weights):
+  bonus, rng = make(Trained(keeps_weights)), np.random.default_rng(0)
+  held, transitions, observations = np.zeros(3), [], np.zeros((3, 2))
+  starts = np.ones(3, bool)
+  bonus.begin(observations)
+  for t in range(30):
+    actions, valid = rng.integers(2, size=3), rng.random(3) < 0.7
+    reached, done = rng.integers(-3, 4, size=(3, 2)), (t + 1) % LENGTHS == 0
+    updates = len(transitions) // 9
+    held = np.where(starts & valid, updates, held)
+    starts = starts & ~valid | done
+    _, r_int = bonus.step(actions, reached, done, valid)
+    np.testing.assert_array_equal(
+      r_int, np.where(valid, held if keeps_weights else updates, 0)
+    )
+    for i in np.flatnonzero(valid):
+      transitions.append(((reached - observations)[i].sum(), actions[i]))
+    observations = np.where(valid[:, None], reached, observations)
+    if done.any():
+      observations = np.where(done[:, None], -reached, observations)
+      bonus.begin(observations, done)
+  state = bonus._state.learnt.learner.training
+  updates = len(transitions) // 9
+  assert state[0] == updates > 5
+  np.testing.assert_array_equal(state[1:], np.sum(transitions[: 9 * updates], axis=0))
+
+
+@pytest.mark.parametrize(
+  ("bonus", "num_equal"),
+  [
+    (EPISODIC, 20),
+    # Until what they share has learnt.
+    (rnd.RND((5,), 4, normalisation="none"), 1),
+    (novel_d.NovelD(output_size=4), 1),
+  ],
+)
+def test_environments_are_as_several_alone_where_nothing_is_shared(bonus, num_equal):
+  together = play(make(bonus), range(20))
+  alone = [play(make(bonus, 1), range(20), [i]) for i in range(NUM_ENVS)]
+  alone = np.concatenate(alone, axis=1)
+  np.testing.assert_allclose(together[:num_equal], alone[:num_equal], rtol=2e-5)
+  assert together.any()
+  if num_equal < 20:
+    assert not np.allclose(together, alone, rtol=1e-3)
+
+
+def test_counts_are_of_all_environments():
+  bonus = online.OnlineBonus(
+    counts.Counts(), gymnasium.spaces.Discrete(5), gymnasium.spaces.Discrete(2), 3
+  )
+  visits, rng = collections.Counter(), np.random.default_rng(0)
+  states = rng.integers(5, size=3)
+  bonus.begin(states)
+  for _ in range(20):
+    actions, valid = rng.integers(2, size=3), rng.random(3) < 0.8
+    expected = np.zeros(3)
+    for i in np.flatnonzero(valid):
+      visits[states[i], actions[i]] += 1
+      expected[i] = (visits[states[i], actions[i]] + 0.01) ** -0.5
+    following = rng.integers(5, size=3)
+    _, r_int = bonus.step(actions, following, np.zeros(3, bool), valid)
+    np.testing.assert_allclose(r_int, expected, rtol=1e-5)
+    states = np.where(valid, following, states)
+
+
+def test_normalised_values_are_over_the_deviation_so_far():
+  bonus = counts.Counts()
+  raw, normalised = (play(make(bonus, normalise=n), range(9)) for n in (False, True))
+  deviations = [np.std(raw[: t + 1], dtype=np.float64) for t in range(9)]
+  differ = np.array(deviations) > 1e-4
+  expected = raw[differ] / np.array(deviations)[differ, None]
+  np.testing.assert_allclose(normalised[differ], expected, rtol=1e-4)
+  assert not normalised[~differ].any() and not play(
+    make(bonus, 1, normalise=True), [0], [0]
+  )
+
+
+def test_a_schedule_of_beta_is_of_the_steps_of_all_environments():
+  bonus = make(EPISODIC, beta=exploration.Linear(1.0, 0.0, 12))
+  play(bonus, [0])
+  assert bonus.beta == pytest.approx(1 - 3 / 12)
+  zeros = np.zeros((NUM_ENVS, 2))
+  added, r_int = bonus.step([0] * 3, zeros, [False] * 3, np.array([True, False, True]))
+  np.testing.assert_allclose(added, 0.75 * r_int, rtol=1e-6)
+  assert added[1] == 0 and bonus.beta == pytest.approx(1 - 5 / 12)
+
+
+LEARNT = pytest.mark.parametrize(
+  "bonus",
+  [SMALL_RND, SMALL_E3B, SMALL_NGU, disagreement.Disagreement(2, 0.5, 4, 4)],
+  ids=lambda bonus: type(bonus).__name__,
+)
+
+
+@LEARNT
+def test_a_loaded_bonus_continues_to_the_bit(bonus, tmp_path):
+  first, path = make(bonus, normalise=True), tmp_path / "bonus.npz"
+  play(first, range(10))
+  first.save(path)
+  expected = play(first, range(10, 20))
+  second = make(bonus, normalise=True, seed=1)
+  second.load(path)
+  np.testing.assert_array_equal(play(second, range(10, 20)), expected)
+  assert expected.any()
+  with pytest.raises(ValueError, match="is of other settings: "):
+    make(bonus, 2, normalise=True).load(path)
+
+
+@LEARNT
+def test_a_frozen_bonus_does_not_change(bonus, tmp_path):
+  frozen, other = make(bonus), make(bonus)
+  play(frozen, range(10))
+  frozen.save(tmp_path / "before.npz")
+  frozen.freeze()
+  seen = play(frozen, range(20))
+  assert np.isfinite(seen).all() and seen.any()
+  np.testing.assert_array_equal(play(frozen, range(20)), seen)  # From the start.
+  frozen.freeze(False)
+  frozen.save(tmp_path / "after.npz")
+  before, after = (np.load(tmp_path / f"{name}.npz") for name in ("before", "after"))
+  for name in before:
+    np.testing.assert_array_equal(after[name], before[name])
+  np.testing.assert_array_equal(
+    play(frozen, range(10, 20)), play(other, range(20))[10:]
+  )
