@@ -2,10 +2,11 @@
 
 XLA runs the twenty rounds of Threefry, JAX's generator, as a loop on CPUs. For the few
 numbers of a step, that loop takes longer than a small network. The rounds as straight
-code fuse into one operation with the same bits.
+code are one operation with the same bits.
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,14 @@ _PARITY = 0x1BD11BDA
 @functools.cache
 def unroll_on_cpu() -> None:
   """Makes the programs that this process compiles from now on use `threefry2x32`."""
-  rule = mlir.lower_fun(threefry2x32, multiple_results=True)
+
+  def apart(*arguments: jax.Array) -> Any:
+    # Keys of keys in one operation would be computed again and again, and take minutes
+    # to compile.
+    arguments = jax.lax.optimization_barrier(arguments)
+    return jax.lax.optimization_barrier(threefry2x32(*arguments))
+
+  rule = mlir.lower_fun(apart, multiple_results=True)
   mlir.register_lowering(random.threefry2x32_p, rule, platform="cpu")
 
 
