@@ -1,13 +1,9 @@
 """A bonus of N environments that is learnt while they are stepped.
 
 It is for agents of other libraries: `gymnasium_wrapper` and `sb3_wrapper` add it to the
-rewards. A loop with environments of another kind calls it itself:
-
-    bonus = online.OnlineBonus(e3b.E3B(), observation_space, action_space, num_envs=8)
-    bonus.begin(observations)
-    ...
-    added, r_int = bonus.step(actions, next_observations, dones)
-    bonus.begin(first_observations, dones)  # Of the environments that were reset.
+rewards. A loop with environments of another kind calls it itself: `begin` with the
+first observations, then `step` with actions, the observations reached and which
+episodes ended, and `begin` again for the environments that were reset.
 """
 
 import functools
