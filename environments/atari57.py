@@ -265,22 +265,6 @@ def normalised_curves(
   return total
 
 
-def score_distribution(z: Iterable[float], x: np.ndarray) -> np.ndarray:
-  """`f(x) = |{g : z_g ≥ x}| / |games|`, the share of games with a score of at least x.
-
-  Args:
-    z: one algorithm's inter-algorithm scores, one per game.
-    x: `[N]`, evaluation points.
-
-  Returns:
-    `[N]`, in [0, 1] and falling with x.
-
-  Source: Munos et al. 2016, section 5 and figure 1.
-  """
-  values = _finite(z)
-  return (values[None, :] >= np.asarray(x)[:, None]).mean(axis=1)
-
-
 def _plain(game: str) -> str:
   return game.replace("_", "").lower()
 

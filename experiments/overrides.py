@@ -383,14 +383,8 @@ def _classes(wanted: type) -> dict[str, type]:
   package = sys.modules[wanted.__module__.rpartition(".")[0] or wanted.__module__]
   modules = [package, sys.modules[wanted.__module__]]
   for info in pkgutil.iter_modules(getattr(package, "__path__", ())):
-    if info.ispkg:
-      continue
-    try:
+    if not info.ispkg:
       modules.append(importlib.import_module(f"{package.__name__}.{info.name}"))
-    except ModuleNotFoundError as error:
-      # A wrapper for a library that is not installed has no settings.
-      if error.name is None or error.name.startswith("explorax"):
-        raise
   return {
     key: value
     for module in modules

@@ -51,22 +51,12 @@ def current(settings: Any, time: int) -> dict[str, float]:
     return {}
   kind: Any = type(settings)
   found = {
-    name: _value_at(getattr(settings, name), time)
+    name: float(at(getattr(settings, name), time))
     for name in _fields_of_time(kind)
     if getattr(settings, name) is not None
   }
   inner = current(getattr(settings, "of", None), time)
   return found | {f"of.{n}" if n in found else n: value for n, value in inner.items()}
-
-
-def _value_at(setting: "Setting", time: int) -> float:
-  if isinstance(setting, Schedule):
-    return float(_compiled(setting)(time))
-  return float(setting)
-
-
-# One operation at a time takes milliseconds.
-_compiled = functools.lru_cache(jax.jit)
 
 
 @functools.lru_cache

@@ -163,7 +163,9 @@ def resolve_torso(name: str, observation_spec: dm_env.specs.Array) -> str:
     return "dqn" if is_image else "mlp"
   if shape[:2] == (210, 160):
     return "r2d2_rgb"
-  known = ("dqn", "small")[hasattr(observation_spec, "num_categories") :]
+  known = (
+    ("small",) if hasattr(observation_spec, "num_categories") else ("dqn", "small")
+  )
   fitting = (torso for torso in known if min(shape[:2]) >= _least_side(torso))
   return next(fitting, "mlp")
 

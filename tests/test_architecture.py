@@ -56,7 +56,7 @@ ONLY_IN = {
   "ale_py": ("environments",),
   "matplotlib": ("experiments", "papers"),
   "absl": ("experiments/flag_table.py",),
-  "stable_baselines3": ("agents/bonuses/sb3_wrapper.py", "benchmarks"),
+  "stable_baselines3": ("agents/bonuses/wrappers/sb3_wrapper.py", "benchmarks"),
   "ray": (
     "experiments/ray_cluster.py",
     "experiments/runners/distributed",

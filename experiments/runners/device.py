@@ -106,14 +106,9 @@ def run_seeds(
     pure, shared = _pure(environment)
     if params and len(params) != len(seeds):
       raise ValueError(f"there are {len(seeds)} seeds, but {len(params)} params.")
-    has_axis = len(params) > 1
+    has_axis, num_envs = len(params) > 1, config.num_envs or 1
     program = device_program.make_scanned(
-      agent,
-      pure,
-      num_envs := config.num_envs or 1,
-      len(seeds),
-      has_axis,
-      _max_steps(config, num_envs),
+      agent, pure, num_envs, len(seeds), has_axis, _max_steps(config, num_envs)
     )
     arrays = jax.tree.map(jnp.asarray, params[0] if params else shared)
     if has_axis:

@@ -23,7 +23,8 @@ from explorax.exploration import sums
 MAX_UPDATES = 10_000  # Between two checks of whether to stop.
 MIN_STEPS_PER_REPORT = 100  # Of each environment, between two reports of the device.
 _MAX_ENV_STEPS_PER_REPORT = 10_000  # Of all environments, unless that is fewer.
-# Rows through a network × its weights, between two reports: a second on two cores.
+# Rows through a network × its weights, between two reports: for small networks half a
+# second on two cores.
 _ROWS_PER_REPORT = 1e10
 _INT32_MAX = int(np.iinfo(np.int32).max)
 # Bounds the denominator of updates per step, and with it the length of a round.

@@ -11,7 +11,8 @@ import pytest
 
 import explorax
 from explorax import environments
-from explorax.agents.bonuses import gymnasium_wrapper, ngu, rnd
+from explorax.agents.bonuses import ngu, rnd
+from explorax.agents.bonuses.wrappers import gymnasium_wrapper
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder as adder_lib

@@ -6,7 +6,8 @@ import pytest
 
 import explorax
 from explorax import environments, exploration
-from explorax.agents.bonuses import counts, gymnasium_wrapper
+from explorax.agents.bonuses import counts
+from explorax.agents.bonuses.wrappers import gymnasium_wrapper
 from explorax.environments import minigrid_views, specs
 
 minigrid = pytest.importorskip("minigrid")

@@ -14,12 +14,12 @@ from explorax.agents.bonuses import (
   counts,
   dynamics,
   e3b,
-  gymnasium_wrapper,
   ngu,
   novel_d,
   rnd,
   tdu,
 )
+from explorax.agents.bonuses.wrappers import gymnasium_wrapper
 
 pytestmark = pytest.mark.newest
 
@@ -155,7 +155,7 @@ def sb3_wrapper(monkeypatch):
   sys.modules.pop(WRAPPER, None)
 
 
-WRAPPER = "explorax.agents.bonuses.sb3_wrapper"
+WRAPPER = "explorax.agents.bonuses.wrappers.sb3_wrapper"
 
 
 class VecEnv:

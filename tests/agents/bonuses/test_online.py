@@ -15,10 +15,10 @@ from explorax.agents.bonuses import (
   e3b,
   ngu,
   novel_d,
-  online,
   rnd,
   types,
 )
+from explorax.agents.bonuses.wrappers import online
 
 pytestmark = pytest.mark.newest
 

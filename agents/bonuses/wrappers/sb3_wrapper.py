@@ -1,6 +1,7 @@
 """A bonus around a vector of environments of Stable-Baselines3.
 
-from explorax.agents.bonuses import rnd, sb3_wrapper
+from explorax.agents.bonuses import rnd
+from explorax.agents.bonuses.wrappers import sb3_wrapper
 envs = sb3_wrapper.BonusVecEnv(envs, rnd.RND(), beta=0.1)
 """
 
@@ -10,7 +11,8 @@ import numpy as np
 from stable_baselines3.common import vec_env
 
 from explorax import exploration
-from explorax.agents.bonuses import online, types
+from explorax.agents.bonuses import types
+from explorax.agents.bonuses.wrappers import online
 
 
 class BonusVecEnv(vec_env.VecEnvWrapper):

@@ -1,6 +1,7 @@
 """A bonus around a gymnasium environment, or a vector of them.
 
-from explorax.agents.bonuses import gymnasium_wrapper, rnd
+from explorax.agents.bonuses import rnd
+from explorax.agents.bonuses.wrappers import gymnasium_wrapper
 envs = gymnasium_wrapper.BonusVectorWrapper(envs, rnd.RND(), beta=0.1)
 """
 
@@ -11,7 +12,8 @@ import numpy as np
 from gymnasium import vector
 
 from explorax import exploration
-from explorax.agents.bonuses import online, types
+from explorax.agents.bonuses import types
+from explorax.agents.bonuses.wrappers import online
 
 
 class BonusWrapper(gymnasium.Wrapper):

@@ -1,0 +1,1 @@
+"""Bonuses around environments, for agents of other libraries."""
