@@ -48,7 +48,12 @@ class Run(abc.ABC):
   @property
   @abc.abstractmethod
   def activity(self) -> core.Activity:
-    """What `advance` does next; the first time of each kind it compiles."""
+    """What `advance` does next."""
+
+  @property
+  def program(self) -> str:
+    """Of which program `advance` is the next call; the first one compiles it."""
+    return "acting" if self.activity.name == core.FILLING else "learning"
 
   @abc.abstractmethod
   def advance(self) -> None:
@@ -125,7 +130,7 @@ class Course:
     self._config = config
     self._hooks = hooks
     self._checkpoints = hooks.checkpoints
-    self._compiled: set[str] = set()  # The activities of this process so far.
+    self._compiled: set[str] = set()  # The programs that this process has called.
     self._at_exit = contextlib.ExitStack()
     self._evaluations: list[evaluation.Evaluations] = []  # Of each seed.
     if evaluation_environment is not None:
@@ -160,10 +165,9 @@ class Course:
     if self._is_complete or self._hooks.stop():
       return False
     activity = run.activity
-    if activity.name not in self._compiled:
-      self._compiled.add(activity.name)
-      program = "acting" if activity.name == core.FILLING else "learning"
-      activity = core.Activity(f"{core.COMPILING} {program}", run.env_steps)
+    if run.program not in self._compiled:
+      self._compiled.add(run.program)
+      activity = core.Activity(f"{core.COMPILING} {run.program}", run.env_steps)
     self._hooks.on_activity(activity)
     return True
 

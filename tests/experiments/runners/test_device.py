@@ -1,6 +1,8 @@
 """The device runner: the rows, the updates and the pace of the local one."""
 
 import dataclasses
+import logging
+import re
 
 import jax
 import jax.numpy as jnp
@@ -159,6 +161,29 @@ def test_updates_keep_to_the_configured_pace():
     assert state.steps == 20 + 2 * calls
     assert not np.any(log.episodes.ended[2:])  # Of steps that were not made.
     assert bool(update.metrics["finite"])
+
+
+def test_one_program_serves_any_number_of_steps(caplog):
+  program = make_program(make_agent(DQN), num_envs=3)
+  state = program.init(jax.random.PRNGKey(0), PARAMS)
+  with jax.log_compiles(), caplog.at_level(logging.WARNING):
+    state, _ = program.act(state, 20)
+    assert "Compiling" in caplog.text
+    caplog.clear()
+    state, _ = program.act(state, 7)
+    for num_rounds, num_updates in ((1, 0), (5, 3)):
+      state, *_ = program.learn(state, num_rounds, num_updates)
+  assert "Compiling" not in caplog.text
+
+
+def test_a_network_sees_each_environment_once():
+  """Not as two rows of a batch, as it does a single one."""
+  program = make_program(make_agent(DQN), num_envs=7)
+  state = jax.eval_shape(program.init, jax.random.PRNGKey(0), PARAMS)
+  text = str(jax.make_jaxpr(lambda state: program.act(state, 1))(state))
+  shapes = re.findall(r":f32\[([\d,]+)\] = dot_general", text)
+  of_actors = [shape.split(",") for shape in shapes if "7" in shape.split(",")]
+  assert of_actors and all(rows == "7" for *_, rows, _ in of_actors)
 
 
 def test_reports_every_episode():
