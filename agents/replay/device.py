@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax.agents import types
-from explorax.agents.replay import adder, windows
+from explorax.agents.replay import adder, packing, windows
 
 Columns = Mapping[str, jax.Array]
 
@@ -26,7 +26,7 @@ class State(NamedTuple):
   """The rows, and the windows that refer to them; E environments.
 
   Attributes:
-    rows: column name → `[E, R, ...]`, a ring of rows.
+    rows: column name → `[E, R, ...]`, a ring of rows; most columns are in one array.
     num_rows: int32 `[E]`, rows appended so far (reduced by whole rings before int32
       overflows).
     episode_start: int32 `[E]`, how many of them came before the current episode.
@@ -35,22 +35,20 @@ class State(NamedTuple):
     newest: column name → `[E, R, ...]`, what priorities of new windows need of the
       newest rows of the current episode; a ring.
     first: column name → `[E, W, ...]`, the first-row columns of the windows.
-    starts: int32 `[E, W]`, a ring of windows: each one's first row.
-    before: int32 `[E, W]`, how many rows of its episode come before it.
-    num_real: int32 `[E, W]`, how many of its rows are real; the others are padding.
+    windows: int32 `[E, W, 3]`, a ring of windows: each one's first row, how many rows
+      of its episode come before it, and how many of its own are real; the others are
+      padding.
     num_windows: int32 `[E]`, windows made so far (or reduced by whole rings).
     priorities: float32 `[E, W]`, to the power of the exponent; 0 where there is none.
   """
 
-  rows: Columns
+  rows: packing.WordRows
   num_rows: jax.Array
   episode_start: jax.Array
   pending: Columns
   newest: Columns
   first: Columns
-  starts: jax.Array
-  before: jax.Array
-  num_real: jax.Array
+  windows: jax.Array
   num_windows: jax.Array
   priorities: jax.Array
 
@@ -86,7 +84,12 @@ class DeviceReplay:
       ValueError: if the capacity is less than a window for each environment.
     """
     self._spec = spec = agent.replay
-    self._columns = adder.column_specs(agent)
+    columns = adder.column_specs(agent)
+    self._first = {name: columns.pop(name) for name in spec.first_row_extras}
+    # An observation of several frames has other rows than the other columns.
+    packed = {n: x for n, x in columns.items() if n != "observation"}
+    self._layout = packing.WordLayout(columns if spec.num_frames == 1 else packed)
+    self._others = {n: x for n, x in columns.items() if n not in self._layout.fields}
     self._priority_columns = adder.priority_specs(agent)
     self._initial_priority = agent.initial_priority
     self._num_envs, self._max_count = num_envs, max_count
@@ -117,19 +120,16 @@ class DeviceReplay:
         for name, (shape, dtype) in columns.items()
       }
 
-    names = self._spec.first_row_extras
-    at_first = {name: self._columns[name] for name in names}
-    always = {name: x for name, x in self._columns.items() if name not in names}
+    words = jnp.zeros((envs, self._num_rows, self._layout.num_words), jnp.int32)
+    others = zeros(self._num_rows, self._others)
     return State(
-      rows=zeros(self._num_rows, always),
+      rows=packing.WordRows(self._layout, words, others),
       num_rows=jnp.zeros((envs,), jnp.int32),
       episode_start=jnp.zeros((envs,), jnp.int32),
-      pending=zeros(self._num_pending, at_first),
+      pending=zeros(self._num_pending, self._first),
       newest=zeros(self._spec.window_rows, self._priority_columns),
-      first=zeros(size, at_first),
-      starts=jnp.zeros((envs, size), jnp.int32),
-      before=jnp.zeros((envs, size), jnp.int32),
-      num_real=jnp.zeros((envs, size), jnp.int32),
+      first=zeros(size, self._first),
+      windows=jnp.zeros((envs, size, 3), jnp.int32),
       num_windows=jnp.zeros((envs,), jnp.int32),
       priorities=jnp.zeros((envs, size), jnp.float32),
     )
@@ -144,9 +144,10 @@ class DeviceReplay:
     """
     spec = self._spec
     index = state.num_rows % self._num_rows
-    rows = {
+    words = self._set(state.rows.words, index, self._layout.pack(row), where)
+    others = {
       name: self._set(column, index, row[name], where)
-      for name, column in state.rows.items()
+      for name, column in state.rows.others.items()
     }
     t = state.num_rows - state.episode_start
     pending = {
@@ -168,7 +169,7 @@ class DeviceReplay:
     cycle = spec.period * self._num_pending * spec.window_rows
     t, cycles = self._next(t, cycle, where)
     state = state._replace(
-      rows=rows,
+      rows=packing.WordRows(self._layout, words, others),
       pending=pending,
       newest=newest,
       num_rows=num_rows,
@@ -216,18 +217,22 @@ class DeviceReplay:
 
     # Rows −(F − 1), …, −1 have the frames from before the window.
     offsets = jnp.arange(1 - spec.num_frames, spec.window_rows)[None]
-    is_real = (offsets < state.num_real[env, slot][:, None]) & (
-      offsets >= -state.before[env, slot][:, None]
-    )
-    index = (state.starts[env, slot][:, None] + offsets) % self._num_rows
+    start, before, num_real = jnp.split(state.windows[env, slot], 3, axis=1)
+    is_real = (offsets < num_real) & (offsets >= -before)
+    index = (start + offsets) % self._num_rows
+    index, is_real, env = jax.lax.optimization_barrier((index, is_real, env))
 
-    def gather(name: str) -> jax.Array:
-      since = 0 if name == "observation" else spec.num_frames - 1
-      values = state.rows[name][env[:, None], index[:, since:]]
+    def gather(column: jax.Array, since: int = spec.num_frames - 1) -> jax.Array:
+      values = column[env[:, None], index[:, since:]]
       return mask_rows(values, is_real[:, since:])
 
+    others = {
+      name: gather(column, 0) if name == "observation" else gather(column)
+      for name, column in state.rows.others.items()
+    }
+    words = gather(state.rows.words)
     sample = types.Sample(
-      rows={name: gather(name) for name in state.rows},
+      rows=packing.WordRows(self._layout, words, others),
       first={name: column[env, slot] for name, column in state.first.items()},
       probabilities=probabilities,
       population=jnp.sum(counts),
@@ -259,10 +264,9 @@ class DeviceReplay:
     slot = state.num_windows % self._max_windows
     pending = start // self._spec.period % self._num_pending
     initial = self._priorities(state, start, num_real, where)
+    window = jnp.stack([state.episode_start + start, start, num_real], axis=1)
     return state._replace(
-      starts=self._set(state.starts, slot, state.episode_start + start, where),
-      before=self._set(state.before, slot, start, where),
-      num_real=self._set(state.num_real, slot, num_real, where),
+      windows=self._set(state.windows, slot, window, where),
       first={
         name: self._set(column, slot, state.pending[name][self._envs, pending], where)
         for name, column in state.first.items()

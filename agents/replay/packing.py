@@ -2,7 +2,7 @@
 
 Reverb spends the time of inserting and sampling on chunks, one per column and row,
 whatever their size; a record of bytes has one per row. In memory, a batch of words is
-one gather and one argument of a compiled update.
+one gather and one argument of a compiled update; on a device, a row is one scatter.
 """
 
 import math
@@ -67,6 +67,14 @@ class WordLayout:
   def __hash__(self) -> int:
     return hash(self._key)
 
+  def pack(self, row: Mapping[str, jax.Array]) -> jax.Array:
+    """Columns `[N, *shape]` → words `[N, num_words]`, in compiled functions."""
+    columns = [
+      jax.lax.bitcast_convert_type(row[name].astype(dtype), jnp.int32)
+      for name, (_, _, dtype) in self.fields.items()
+    ]
+    return jnp.concatenate([x.reshape(len(x), -1) for x in columns], axis=-1)
+
   def column(self, words: Any, name: str) -> Any:
     """A column `[..., *shape]` of words `[..., num_words]`; of numpy's, a view."""
     start, shape, dtype = self.fields[name]
@@ -80,7 +88,7 @@ class WordLayout:
 
 @jax.tree_util.register_pytree_node_class
 class WordRows(Mapping[str, Any]):
-  """Columns of a batch, of which those of four-byte types are in one array of words."""
+  """Columns of rows, of which those of four-byte types are in one array of words."""
 
   def __init__(self, layout: WordLayout, words: Any, others: Mapping[str, Any]):
     """Joins them.
@@ -90,22 +98,22 @@ class WordRows(Mapping[str, Any]):
       words: int32 `[..., num_words]`.
       others: the other columns.
     """
-    self._layout, self._words, self._others = layout, words, dict(others)
+    self._layout, self.words, self.others = layout, words, dict(others)
 
   def __getitem__(self, name: str) -> Any:
-    if name in self._others:
-      return self._others[name]
-    return self._layout.column(self._words, name)
+    if name in self.others:
+      return self.others[name]
+    return self._layout.column(self.words, name)
 
   def __iter__(self) -> Iterator[str]:
     yield from self._layout.fields
-    yield from self._others
+    yield from self.others
 
   def __len__(self) -> int:
-    return len(self._layout.fields) + len(self._others)
+    return len(self._layout.fields) + len(self.others)
 
   def tree_flatten(self) -> tuple[tuple[Any, ...], WordLayout]:
-    return (self._words, self._others), self._layout
+    return (self.words, self.others), self._layout
 
   @classmethod
   def tree_unflatten(cls, layout: WordLayout, children: tuple[Any, ...]) -> "WordRows":

@@ -489,7 +489,9 @@ class ScannedProgram:
     def end(state: State, log: Log) -> tuple[State, Log]:
       state, episodes = self._lift(self._end_episodes)(state)
       return state, jax.tree.map(
-        lambda x, new: x.at[index].set(new), log, Log(episodes, newest)
+        lambda x, new: jax.lax.dynamic_update_index_in_dim(x, new, index, 0),
+        log,
+        Log(episodes, newest),
       )
 
     state = self._lift(self._act)(state)
