@@ -20,14 +20,72 @@ class Step(NamedTuple):
   Attributes:
     params, opt_state: after the step.
     loss, aux: the result of the loss before the step.
-    gradients: of the loss, before the optimizer.
   """
 
   params: Any
   opt_state: Any
   loss: jax.Array
   aux: Any
-  gradients: Any
+
+
+def adam(
+  learning_rate: optax.ScalarOrSchedule,
+  b1: float = 0.9,
+  b2: float = 0.999,
+  eps: float = 1e-8,
+) -> optax.GradientTransformationExtraArgs:
+  """`optax.adam` for `apply_if`, with the same results.
+
+  The moments are selected and written before the step is computed from them, so that
+  XLA overwrites the old ones: otherwise it copies all moments in each update.
+  """
+  inner = optax.scale_by_adam(b1, b2, eps)
+
+  def update(
+    gradients: Any, state: Any, params: Any = None, *, finite: jax.Array, **_: Any
+  ) -> tuple[Any, Any]:
+    new = keep_if(finite, inner.update(gradients, state, params)[1], state)
+    new = jax.lax.optimization_barrier(new)
+    scale_m, scale_v = 1 - b1**new.count, 1 - b2**new.count
+    steps = jax.tree.map(
+      lambda m, v: m / scale_m / (jnp.sqrt(v / scale_v) + eps), new.mu, new.nu
+    )
+    return steps, new
+
+  scale = kept(optax.scale_by_learning_rate(learning_rate))
+  return optax.chain(optax.GradientTransformationExtraArgs(inner.init, update), scale)
+
+
+def kept(
+  optimizer: optax.GradientTransformation,
+) -> optax.GradientTransformationExtraArgs:
+  """The optimizer for `apply_if`: its state is kept unless all is `finite`."""
+
+  def update(
+    gradients: Any, state: Any, params: Any = None, *, finite: jax.Array, **_: Any
+  ) -> tuple[Any, Any]:
+    steps, new = optimizer.update(gradients, state, params)
+    return steps, keep_if(finite, new, state)
+
+  return optax.GradientTransformationExtraArgs(optimizer.init, update)
+
+
+def apply_if(
+  finite: jax.Array,
+  optimizer: optax.GradientTransformationExtraArgs,
+  gradients: Any,
+  params: Tree,
+  opt_state: Any,
+) -> tuple[Tree, Any]:
+  """The parameters and the optimizer's state after a step, if all is `finite`.
+
+  Args:
+    finite: bool `[]`, whether to make the step.
+    optimizer: `adam`, or another one that is `kept`.
+    gradients, params, opt_state: of a learner.
+  """
+  steps, opt_state = optimizer.update(gradients, opt_state, params, finite=finite)
+  return keep_if(finite, optax.apply_updates(params, steps), params), opt_state
 
 
 def clipped(
@@ -70,7 +128,7 @@ def step(
   """One step of an optimizer on `loss(params, *args) → (loss, aux)`."""
   (value, aux), gradients = jax.value_and_grad(loss, has_aux=True)(params, *args)
   steps, opt_state = optimizer.update(gradients, opt_state, params)
-  return Step(optax.apply_updates(params, steps), opt_state, value, aux, gradients)
+  return Step(optax.apply_updates(params, steps), opt_state, value, aux)
 
 
 def finish(

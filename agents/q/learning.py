@@ -145,10 +145,8 @@ def make_learner(
     weights = updates.importance_weights(
       sample, schedules.at(config.importance_exponent, state.num_updates)
     )
-    step = updates.step(
-      optimizer, loss, state.params, state.opt_state, state, windows, weights
-    )
-    aux: Aux = step.aux
+    gradient = jax.value_and_grad(loss, has_aux=True)
+    (value, aux), gradients = gradient(state.params, state, windows, weights)
     trained_bonus = state.bonus_state.training
     bonus_metrics: dict[str, jax.Array] = {}
     if training is not None:
@@ -156,25 +154,25 @@ def make_learner(
       trained_bonus, bonus_metrics = training.update(
         trained_bonus, windows.observations(), windows.action, num_real
       )
-    new = state._replace(
-      params=step.params,
-      opt_state=step.opt_state,
+    finite = jnp.all(jnp.isfinite(jnp.array([value, *bonus_metrics.values()])))
+    # The gradient of a squared error is finite if the square is, but not that of h or
+    # of an LSTM.
+    if config.lstm_size or config.transform_eps is not None:
+      finite &= jnp.isfinite(optax.global_norm(gradients))
+    params, opt_state = updates.apply_if(
+      finite, optimizer, gradients, state.params, state.opt_state
+    )
+    old = state._replace(params=params, opt_state=opt_state)
+    new = old._replace(
       bonus_state=bonus_types.LearnerState(aux.bonus_state, trained_bonus),
       num_updates=state.num_updates + 1,
       max_abs_reward=aux.largest,
     )
-    finite = jnp.all(jnp.isfinite(jnp.array([step.loss, *bonus_metrics.values()])))
-    # The gradient of a squared error is finite if the square is, but not that of h or
-    # of an LSTM.
-    if config.lstm_size or config.transform_eps is not None:
-      finite &= jnp.isfinite(optax.global_norm(step.gradients))
     metrics = aux.metrics | bonus_metrics
     if config.priority_exponent > 0:
       metrics["priority"] = jnp.mean(aux.priorities)
       metrics["max_priority"] = jnp.max(aux.priorities)
-    return updates.finish(
-      finite, copied(new), state, step.loss, aux.priorities, metrics
-    )
+    return updates.finish(finite, copied(new), old, value, aux.priorities, metrics)
 
   def params(state: LearnerState) -> values_lib.Weights:
     bonus_weights = (
@@ -201,12 +199,14 @@ def _target_range(
   }
 
 
-def make_optimizer(config: config_lib.QConfig) -> optax.GradientTransformation:
+def make_optimizer(
+  config: config_lib.QConfig,
+) -> optax.GradientTransformationExtraArgs:
   rate, eps = config.learning_rate, config.optimizer_eps
   if config.optimizer == "adam":
-    optimizer = optax.adam(rate, b2=config.adam_b2, eps=eps)
+    optimizer = updates.adam(rate, b2=config.adam_b2, eps=eps)
   else:
-    optimizer = optax.rmsprop(rate, decay=0.99, eps=eps)
+    optimizer = updates.kept(optax.rmsprop(rate, decay=0.99, eps=eps))
   optimizer = updates.clipped(optimizer, config.max_gradient_norm)
   if config.sum_over_members and config.shared_torso:
     return updates.with_torso_divided(optimizer, config.ensemble_size)

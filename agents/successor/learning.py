@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from explorax import exploration, losses
 from explorax.agents import types, updates
@@ -59,7 +58,7 @@ def make_learner(
     config: the settings.
     features: the networks of φ and ψ.
   """
-  optimizer = optax.adam(config.learning_rate)
+  optimizer = updates.adam(config.learning_rate)
   size = config.feature_size
 
   def posterior_of(
@@ -119,28 +118,31 @@ def make_learner(
     sample: types.Sample,
     copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
-    step = updates.step(optimizer, loss, state.params, state.opt_state, state, sample)
+    gradient = jax.value_and_grad(loss, has_aux=True)
+    (value, aux), gradients = gradient(state.params, state, sample)
     r_t = jnp.asarray(sample.rows["reward"])[:, 0]
-    phi_tm1, td_q, q_tm1 = step.aux
+    phi_tm1, td_q, q_tm1 = aux
     regression = exploration.update_regression(
       state.regression, phi_tm1, r_t, config.regression_decay
     )
     posterior = posterior_of(regression, jnp.float32(sample.population))
     largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(r_t)))
-    new = state._replace(
-      params=step.params,
-      opt_state=step.opt_state,
+    # If the Cholesky factor fails, it is NaN, and so is the mean.
+    finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(posterior.mean))
+    params, opt_state = updates.apply_if(
+      finite, optimizer, gradients, state.params, state.opt_state
+    )
+    old = state._replace(params=params, opt_state=opt_state)
+    new = old._replace(
       regression=regression,
       posterior=posterior,
       num_updates=state.num_updates + 1,
       max_abs_reward=largest,
     )
-    # If the Cholesky factor fails, it is NaN, and so is the mean.
-    finite = jnp.isfinite(step.loss) & jnp.all(jnp.isfinite(posterior.mean))
     sizes = jnp.abs(td_q)
     metrics = {"td_error": jnp.mean(sizes), "q": jnp.mean(q_tm1)}
     metrics |= updates.q_bound(largest, config.discount)
-    return updates.finish(finite, copied(new), state, step.loss, sizes, metrics)
+    return updates.finish(finite, copied(new), old, value, sizes, metrics)
 
   def params(state: LearnerState) -> Weights:
     return Weights(state.params.psi, state.posterior)
