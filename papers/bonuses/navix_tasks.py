@@ -69,7 +69,7 @@ class _WithoutPictures:
 
 
 def _view(state: Any) -> jax.Array:
-  """What MiniGrid's agent sees: uint8 `[7, 7, 3]`, its own cell with what it carries."""
+  """What MiniGrid's agent sees: uint8 `[7, 7, 3]`, what it carries in its cell."""
   from navix import observations  # noqa: PLC0415
 
   grid, player = observations.symbolic(state), state.get_player()
