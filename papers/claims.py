@@ -135,6 +135,7 @@ def sooner(
   groups: Iterable[significance.Times],
   names: str,
   kind: types.Kind | None = None,
+  unit: str = "episodes",
 ) -> types.Finding:
   """Whether the first of two groups solves problems in fewer episodes than the second.
 
@@ -149,7 +150,9 @@ def sooner(
     logs = [np.log(x.episodes) for x in (a, b)]
     pairs = logs[0].shape == logs[1].shape
     x, y = (z.ravel() if pairs else z.mean(axis=1) for z in logs)
-    words += ", in {a:.0f} and {b:.0f} episodes (geometric means), a ratio of {gap}"
+    words += (
+      f", in {{a:.0f}} and {{b:.0f}} {unit} (geometric means), a ratio of {{gap}}"
+    )
     if pairs:
       words += f", slower in {np.sum(x > y)} of {x.size} pairs"
     same = pairs or len(x) == len(y)
@@ -168,7 +171,7 @@ def sooner(
     return found._replace(num_seeds=seeds, held=decided)
   gap, variance, p = significance.log_rank(a, b)
   means = [np.mean(x.episodes) for x in (a, b)]
-  words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} episodes"
+  words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} {unit}"
   held = None if p >= significance.LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
   if held is None and variance:
     factor = np.exp(

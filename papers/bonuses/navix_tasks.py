@@ -1,0 +1,130 @@
+"""Tasks of MiniGrid by navix, with MiniGrid's view, time limits and rewards.
+
+navix has the tasks in JAX, with layouts and colours of its own. Its view shows what is
+behind walls and not what the agent carries, so that `view` replaces it; its time limits
+and rewards are arguments.
+"""
+
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+_SIDE = 7  # Of the view; the agent is in the middle of the last row.
+_FLOOR, _WALL = (1, 0, 0), (2, 5, 0)
+_CARRIED = ("key", "ball", "box")
+_FORWARD = (
+  (0, 1),
+  (1, 0),
+  (0, -1),
+  (-1, 0),
+)  # (row, column): east, south, west, north.
+_PENALTY = 0.9  # A success at step t of T is worth 1 - 0.9 t / T.
+
+
+def make(task: str) -> Any:
+  """The environment of a task such as `DoorKey-8x8`; navix must be installed."""
+  import navix  # noqa: PLC0415
+
+  name = f"Navix-{task}-v0"
+  usual = navix.make(name, observation_fn=navix.observations.symbolic_first_person)
+  environment = navix.make(
+    name,
+    observation_fn=_view,
+    observation_space=usual.observation_space,
+    reward_fn=navix.rewards.on_goal_reached,
+    penalty_coeff=_PENALTY,
+    max_steps=_time_limit(task),
+    disable_autoreset=True,
+  )
+  return _WithoutPictures(environment)
+
+
+def _time_limit(task: str) -> int:
+  """MiniGrid's: 10 N² of DoorKey, 20 a room of MultiRoom, 30 N² of KeyCorridor."""
+  size = int(re.findall(r"\d+", task)[0])
+  if task.startswith("DoorKey"):
+    return 10 * size**2
+  return 20 * size if task.startswith("MultiRoom") else 30 * size**2
+
+
+class _WithoutPictures:
+  """An environment whose state has no pictures of the grid, which only `rgb` needs."""
+
+  def __init__(self, environment: Any):
+    self._environment = environment
+    self.action_space = environment.action_space
+    self.observation_fn = environment.observation_fn
+
+  def reset(self, key: jax.Array) -> Any:
+    return self._without(self._environment.reset(key))
+
+  def step(self, timestep: Any, action: jax.Array) -> Any:
+    return self._without(self._environment.step(timestep, action))
+
+  def _without(self, timestep: Any) -> Any:
+    cache = timestep.state.cache.replace(patches=jnp.zeros((), jnp.uint8))
+    return timestep.replace(state=timestep.state.replace(cache=cache))
+
+
+def _view(state: Any) -> jax.Array:
+  """What MiniGrid's agent sees: uint8 `[7, 7, 3]`, what it carries in its cell."""
+  from navix import observations  # noqa: PLC0415
+
+  grid, player = observations.symbolic(state), state.get_player()
+  forward = jnp.array(_FORWARD)[player.direction]
+  right = jnp.array(_FORWARD)[(player.direction + 1) % 4]
+  ahead = jnp.arange(_SIDE)[::-1, None, None] * forward
+  aside = (jnp.arange(_SIDE) - _SIDE // 2)[None, :, None] * right
+  row, column = jnp.moveaxis(player.position + ahead + aside, -1, 0)
+  height, width, _ = grid.shape
+  inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+  cells = grid[jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
+  cells = jnp.where(inside[..., None], cells, jnp.array(_WALL, jnp.uint8))
+  own = jnp.array(_FLOOR, jnp.uint8)
+  for kind in _CARRIED:
+    if kind in state.entities:
+      things = state.entities[kind]
+      held = (things.id == player.pocket) & (player.pocket >= 0)
+      look = jnp.stack([things.tag, things.colour, jnp.zeros_like(things.tag)], axis=-1)
+      own = jnp.where(jnp.any(held), look[jnp.argmax(held)].astype(jnp.uint8), own)
+  cells = cells.at[-1, _SIDE // 2].set(own)
+  closed_door = (cells[..., 0] == 4) & (cells[..., 2] > 0)
+  clear = (cells[..., 0] != _WALL[0]) & ~closed_door
+  return jnp.where(visible(clear)[..., None], cells, 0).astype(jnp.uint8)
+
+
+# The adapter knows cells of categories by the name of navix's function.
+_view.__name__ = "symbolic_first_person"
+
+
+def visible(clear: jax.Array) -> jax.Array:
+  """MiniGrid's rule of what is seen through clear cells (`Grid.process_vis`).
+
+  From the agent's row on, each visible clear cell shows its neighbours in its row, to
+  the right and then to the left, and those in the next row.
+
+  Args:
+    clear: bool `[7, 7]`; the agent is in the middle of the last row.
+
+  Returns:
+    bool `[7, 7]`.
+  """
+  side = clear.shape[1]
+  bits = jnp.left_shift(1, jnp.arange(side))
+  every = (1 << side) - 1
+  rows = jnp.sum(jnp.where(clear, bits, 0), axis=1)
+  seen, found = jnp.int32(1 << side // 2), []
+  for i in reversed(range(len(clear))):
+    ahead = jnp.int32(0)
+    for shift, start in ((jnp.left_shift, every >> 1), (jnp.right_shift, every - 1)):
+      reached = seen & rows[i]
+      for _ in range(side - 1):
+        reached = reached | (shift(reached, 1) & rows[i])
+      reached = reached & start  # The last cell of this direction has no neighbour.
+      beside = shift(reached, 1)
+      seen, ahead = seen | beside, ahead | reached | beside
+    found.append(seen)
+    seen = ahead
+  return (jnp.stack(found[::-1])[:, None] & bits) > 0
