@@ -15,7 +15,6 @@ ours. The row of a peer that is not there says so.
 import functools
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -168,7 +167,7 @@ def run_sb3(steps: int) -> bench.Row:
   seconds = time.perf_counter() - start
   if model._n_updates != WARM_UP + steps - LEARNING_STARTS:
     raise RuntimeError(f"there were {model._n_updates} updates, not one for each step.")
-  return {"steps_per_s": steps / seconds}
+  return {"steps_per_s": steps / seconds, "peak_mib": bench.peak_mib()}
 
 
 def run_cleanrl(script: str, steps: int) -> bench.Row:
@@ -176,24 +175,19 @@ def run_cleanrl(script: str, steps: int) -> bench.Row:
   path = CLEANRL / "cleanrl" / script
   if not path.exists():
     return {"note": f"not measured: there is no {path}"}
-  short, long = (_cleanrl_seconds(path, n) for n in (WARM_UP, WARM_UP + steps))
-  return {"steps_per_s": steps / (long - short)}
+  short, long = (_run_script(path, n) for n in (WARM_UP, WARM_UP + steps))
+  seconds = long["seconds"] - short["seconds"]
+  return {"steps_per_s": steps / seconds, "peak_mib": long["peak_mib"]}
 
 
-def _cleanrl_seconds(path: pathlib.Path, steps: int) -> float:
+def _run_script(path: pathlib.Path, steps: int) -> bench.Row:
   flags = [f"--total-timesteps={steps}", f"--learning-starts={LEARNING_STARTS}"]
   flags += ["--train-frequency=1", f"--batch-size={BATCH_SIZE}"]
   flags += [f"--buffer-size={CAPACITY}"]
   with tempfile.TemporaryDirectory() as folder:  # For its TensorBoard files.
-    start = time.perf_counter()
-    subprocess.run(
-      [sys.executable, path, *flags],
-      cwd=folder,
-      env={**os.environ, "PYTHONPATH": str(CLEANRL)},
-      capture_output=True,
-      check=True,
-    )
-    return time.perf_counter() - start
+    environment = {**os.environ, "PYTHONPATH": str(CLEANRL)}
+    command = [sys.executable, path, *flags]
+    return bench.run_program(command, cwd=folder, env=environment)
 
 
 def run_device(**arguments: Any) -> bench.Row:
@@ -203,7 +197,7 @@ def run_device(**arguments: Any) -> bench.Row:
   arguments["settings"]["hidden_sizes"] = HIDDEN_SIZES  # JSON has made a list of it.
   env = "gymnax:CartPole-v1"
   found = scaling.measure_run("dqn", env, runner="device", **arguments)
-  return {"steps_per_s": found["steps/s"]}
+  return {"steps_per_s": found["steps/s"], "peak_mib": found["peak MiB"]}
 
 
 def run_purejaxrl(num_envs: int, interval: int, seeds: int, steps: int) -> bench.Row:
@@ -243,7 +237,8 @@ def run_purejaxrl(num_envs: int, interval: int, seeds: int, steps: int) -> bench
   jax.block_until_ready(program(keys))
   start = time.perf_counter()
   jax.block_until_ready(program(keys))
-  return {"steps_per_s": steps * seeds / (time.perf_counter() - start)}
+  seconds = time.perf_counter() - start
+  return {"steps_per_s": steps * seeds / seconds, "peak_mib": bench.peak_mib()}
 
 
 def run_atari(games: int, steps: int) -> bench.Row:
