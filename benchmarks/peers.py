@@ -6,13 +6,18 @@
   uv pip install --python=.venv-peers --overrides=overrides gymnax==1.0.1
   git clone https://github.com/vwxyzjn/cleanrl .venv-peers/cleanrl
   git clone https://github.com/luchris429/purejaxrl .venv-peers/purejaxrl
+  git clone https://github.com/EdanToledo/Stoix .venv-peers/stoix
+  uv venv --python=3.11 .venv-peers/stoix/venv
+  uv pip install --python=.venv-peers/stoix/venv -r benchmarks/stoix.txt
   python benchmarks/run.py --only=peers
 
 The peers run in `.venv-peers`, since their versions of gymnasium and of JAX differ from
-ours. The row of a peer that is not there says so.
+ours; Stoix, which asks for JAX before 0.6, has an environment of its own. The row of a
+peer that is not there says so.
 """
 
 import functools
+import math
 import os
 import pathlib
 import sys
@@ -27,6 +32,7 @@ import numpy as np
 VENV = bench.FOLDER.parent / ".venv-peers"
 PYTHON, CLEANRL = VENV / "bin" / "python", VENV / "cleanrl"
 PUREJAXRL = VENV / "purejaxrl" / "purejaxrl" / "dqn.py"
+STOIX = VENV / "stoix"
 
 # CleanRL fixes the layers. After the warm-up there is an update in each step.
 HIDDEN_SIZES, BATCH_SIZE, CAPACITY = (120, 84), 128, 10_000
@@ -62,14 +68,14 @@ def measure_dqn(quick: bool = False) -> list[bench.Row]:
 def measure_device(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second of DQN in CartPole on the device, all seeds.
 
-  The peer is a compiled loop that keeps its results until the end; ours also reports
-  each episode to the host.
+  The peers are compiled loops that keep their results until the end; ours also reports
+  each episode to the host. Stoix's trains one seed.
   """
   rows = []
   for envs, interval, seeds in DEVICE_LOOPS:
     of_loop = {"environments": envs, "steps_per_update": interval, "seeds": seeds}
     settings = {**_SETTINGS, "updates_per_step": 1 / (envs * interval)}
-    contestants: bench.Contestants = {
+    contestants: dict[str, Callable[[], bench.Row]] = {
       "explorax, device runner": functools.partial(
         _of_peer,
         "run_device",
@@ -87,6 +93,15 @@ def measure_device(quick: bool = False) -> list[bench.Row]:
         steps=(500 if quick else 20_000) * envs,
       ),
     }
+    if seeds == 1:
+      contestants["Stoix"] = functools.partial(
+        _of_peer,
+        "run_stoix",
+        python=STOIX / "venv" / "bin" / "python",
+        num_envs=envs,
+        interval=interval,
+        updates=math.ceil((500 if quick else 20_000) / interval),
+      )
     rows += [{**of_loop, **row} for row in bench.side_by_side(contestants, quick)]
   return rows
 
@@ -120,11 +135,13 @@ def measure_deep_sea(quick: bool = False) -> list[bench.Row]:
   )
 
 
-def _of_peer(function: str, **arguments: Any) -> bench.Row:
-  """The function's result in `.venv-peers`; a `note` if that is not there."""
-  if not PYTHON.exists():
-    return {"note": f"not measured: there is no {PYTHON}; see benchmarks/peers.py"}
-  return bench.sample(f"peers:{function}", python=str(PYTHON), **arguments)
+def _of_peer(
+  function: str, python: pathlib.Path = PYTHON, **arguments: Any
+) -> bench.Row:
+  """The function's result in a peer's environment; a `note` if that is not there."""
+  if not python.exists():
+    return {"note": f"not measured: there is no {python}; see benchmarks/peers.py"}
+  return bench.sample(f"peers:{function}", python=str(python), **arguments)
 
 
 _SETTINGS = {
@@ -239,6 +256,52 @@ def run_purejaxrl(num_envs: int, interval: int, seeds: int, steps: int) -> bench
   jax.block_until_ready(program(keys))
   seconds = time.perf_counter() - start
   return {"steps_per_s": steps * seeds / seconds, "peak_mib": bench.peak_mib()}
+
+
+def run_stoix(num_envs: int, interval: int, updates: int) -> bench.Row:
+  """Stoix's, without its loggers and evaluations, in a program of many updates."""
+  from unittest import mock
+
+  for name in ("wandb", "neptune", "neptune.utils", "tensorboard_logger"):
+    sys.modules[name] = mock.MagicMock()
+  sys.path.insert(0, str(STOIX))
+  import hydra
+  import jax
+  from omegaconf import OmegaConf
+  from stoix.systems.q_learning import ff_dqn
+  from stoix.utils import total_timestep_checker
+
+  settings = {
+    "arch.total_num_envs": num_envs,
+    "arch.num_updates": updates,
+    "arch.total_timesteps": "null",
+    "arch.num_evaluation": 1,
+    "system.rollout_length": interval,
+    "system.epochs": 1,  # Updates after each rollout.
+    "system.warmup_steps": math.ceil(LEARNING_STARTS / num_envs),
+    "system.total_buffer_size": CAPACITY,
+    "system.total_batch_size": BATCH_SIZE,
+    "network.actor_network.pre_torso.layer_sizes": list(HIDDEN_SIZES),
+    "network.actor_network.pre_torso.activation": "relu",
+    "hydra.searchpath": f"[file://{STOIX}/stoix/configs]",
+  }
+  folder = str(STOIX / "stoix" / "configs" / "default" / "anakin")
+  with hydra.initialize_config_dir(folder, version_base=None):
+    overrides = [f"{name}={value}" for name, value in settings.items()]
+    config = hydra.compose("default_ff_dqn", overrides)
+  OmegaConf.set_struct(config, False)
+  config.num_devices = 1
+  config = total_timestep_checker.check_total_timesteps(config)
+  config.arch.num_updates_per_eval = updates
+  env, _ = ff_dqn.environments.make(config=config)
+  keys = jax.random.split(jax.random.PRNGKey(0))
+  learn, _, state = ff_dqn.learner_setup(env, keys, config)
+  state = jax.block_until_ready(learn(state)).learner_state
+  start = time.perf_counter()
+  jax.block_until_ready(learn(state))
+  seconds = time.perf_counter() - start
+  steps = num_envs * interval * updates
+  return {"steps_per_s": steps / seconds, "peak_mib": bench.peak_mib()}
 
 
 def run_atari(games: int, steps: int) -> bench.Row:
