@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 _TIMEOUT = 1800  # Seconds for one sample.
+_POLL = 0.1  # Seconds between two looks at the memory of a program.
 
 Row = dict[str, Any]
 Contestants = Mapping[str, Callable[[], Row]]
@@ -73,12 +74,12 @@ def sample(
     RuntimeError: if it failed; the message has the end of its stderr.
   """
   script = str(FOLDER / "bench.py")
-  text = _run([script, function, json.dumps(arguments)], platform, python)
+  text, _ = _run([script, function, json.dumps(arguments)], platform, python)
   return json.loads(text.splitlines()[-1])
 
 
 def run_speed(flags: Sequence[str], warm_up: int) -> Row:
-  """Environment steps per second of `explorax.experiments.run` with these flags.
+  """Steps per second, and peak memory, of `explorax.experiments.run` with these flags.
 
   The first `warm_up` environment steps, which include compilation, are not measured.
   """
@@ -86,7 +87,7 @@ def run_speed(flags: Sequence[str], warm_up: int) -> Row:
     path = pathlib.Path(folder, "run")
     command = ["-P", "-m", "explorax.experiments.run", *flags]
     command += ["--eval_episodes=0", f"--output={path}"]
-    _run(command, "cpu")
+    _, peak = _run(command, "cpu")
     files = sorted(path.glob("seed*/metrics.csv")) or [path / "metrics.csv"]
     with open(files[0], newline="") as file:
       marks = [
@@ -95,7 +96,7 @@ def run_speed(flags: Sequence[str], warm_up: int) -> Row:
       ]
   found = speed(marks, warm_up)
   found["steps_per_s"] *= len(files)  # One file for each seed.
-  return found
+  return found | {"peak_mib": peak}
 
 
 _OF_A_MARK = {"env_steps": int, "learner_updates": int, "wall_seconds": float}
@@ -169,8 +170,8 @@ def side_by_side(contestants: Contestants, quick: bool) -> list[Row]:
   """A row of medians and extremes for each contestant; the first one is ours.
 
   Args:
-    contestants: name → takes a sample with `steps_per_s`, or a `note` on why not.
-      Three samples of each are taken in turn.
+    contestants: name → takes a sample with `steps_per_s`, or a `note` on why not, and
+      perhaps `peak_mib`. Three samples of each are taken in turn.
     quick: whether to take only one of each.
   """
   samples = in_turn(contestants, 1 if quick else 3)
@@ -189,6 +190,8 @@ def side_by_side(contestants: Contestants, quick: bool) -> list[Row]:
       row["explorax_times_as_fast"] = statistics.median(
         a / b for a, b in zip(ours, values, strict=True)
       )
+    if peaks := [each["peak_mib"] for each in samples[name] if "peak_mib" in each]:
+      row["peak_mib"] = statistics.median(peaks)
     rows.append(row | {"samples": samples[name]})
     notes = {each["note"] for each in samples[name] if "note" in each}
     if notes:
@@ -207,38 +210,57 @@ def machine() -> Row:
   return {"cpu": cpu, **versions.collect()}
 
 
-def peak_mib() -> float:
-  """The peak memory of this process, in MiB.
+def peak_mib(process: int | str = "self") -> float:
+  """The peak memory of a running process, by default this one, in MiB; needs Linux.
 
-  `ru_maxrss` would include the peak of the process that started it.
+  `ru_maxrss` would include the peak of the process that started it. 0 if it has ended.
   """
-  status = pathlib.Path("/proc/self/status").read_text()
+  status = pathlib.Path(f"/proc/{process}/status").read_text()
   found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
-  if found is None:
-    raise RuntimeError("/proc/self/status has no VmHWM; memory needs Linux.")
-  return int(found[1]) / 1024
+  return int(found[1]) / 1024 if found else 0.0
+
+
+def run_program(command: Sequence[str | os.PathLike[str]], **to: Any) -> Row:
+  """Runs a program; returns its `stdout`, its peak memory and its seconds.
+
+  Args:
+    command: the program and its arguments.
+    **to: of `subprocess.Popen`.
+
+  Raises:
+    RuntimeError: if it failed; the message has the end of its stderr.
+  """
+  start, peak = time.perf_counter(), 0.0
+  pipe = subprocess.PIPE
+  with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **to) as process:
+    while True:
+      try:
+        stdout, stderr = process.communicate(timeout=_POLL)
+        break
+      except subprocess.TimeoutExpired:
+        peak = max(peak, peak_mib(process.pid))
+        if time.perf_counter() - start > _TIMEOUT:
+          process.kill()
+          raise
+  if process.returncode:
+    raise RuntimeError(
+      f"`{' '.join(map(str, command))}` ended with code {process.returncode}:\n"
+      f"{stderr[-2000:]}"
+    )
+  seconds = time.perf_counter() - start
+  return {"stdout": stdout, "peak_mib": peak, "seconds": seconds}
 
 
 def _run(
   command: Sequence[str], platform: str | None, python: str = sys.executable
-) -> str:
-  """Runs Python with XLA's default settings; returns its stdout."""
+) -> tuple[str, float]:
+  """Runs Python with XLA's default settings; returns its stdout and peak memory."""
   environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
   environment["TF_CPP_MIN_LOG_LEVEL"] = "3"
   if platform is not None:
     environment["JAX_PLATFORMS"] = platform
-  done = subprocess.run(
-    [python, *command],
-    env=environment,
-    capture_output=True,
-    text=True,
-    timeout=_TIMEOUT,
-  )
-  if done.returncode:
-    raise RuntimeError(
-      f"`{' '.join(command)}` ended with code {done.returncode}:\n{done.stderr[-2000:]}"
-    )
-  return done.stdout
+  done = run_program([python, *command], env=environment)
+  return done["stdout"], done["peak_mib"]
 
 
 def main() -> None:

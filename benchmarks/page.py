@@ -3,19 +3,23 @@
   python benchmarks/page.py
 
 `results/measured.json` has the measurements of `benchmarks/run.py` and `make soak`,
-with the command, the commit and the machine of each table; `results/DEVICE.json` those
+with the command, the commit and the machine of each table; `results/peers.json` is the
+report of `benchmarks/run.py --only=peers`; `results/DEVICE.json` has the measurements
 of `benchmarks/scaling.py` on a device, with the commit and the machine of each row.
 """
 
 import json
 
 import bench
+import peers
 
 from explorax.experiments.reports import markdown
 
 PAGE = bench.FOLDER.parent / "docs" / "benchmarks.md"
 RESULTS = bench.FOLDER / "results"
 _NOT_OF_A_DEVICE = ("measured", "peers")
+# The places of the tables of `peers.TABLES`, in their order.
+_PEERS = ("peers_dqn", "peers_device", "peers_atari", "peers_deep_sea")
 
 
 def tables() -> dict[str, str]:
@@ -23,6 +27,7 @@ def tables() -> dict[str, str]:
   path = RESULTS / "measured.json"
   measured = json.loads(path.read_text(encoding="utf-8"))
   found = {name: _with_origin(table) for name, table in measured.items()}
+  found |= _beside_peers()
   others = []
   for path in sorted(RESULTS.glob("*.json")):
     if path.stem in _NOT_OF_A_DEVICE:
@@ -40,6 +45,45 @@ def tables() -> dict[str, str]:
 def _with_origin(table: bench.Row) -> str:
   origin = f"`{table['command']}`, commit {table['commit']}, {table['machine']}."
   return f"{markdown.table(table['rows'])}\n\n{origin}"
+
+
+def _beside_peers() -> dict[str, str]:
+  """The tables of the last report; those that it lacks are missing here, too."""
+  report = json.loads((RESULTS / "peers.json").read_text(encoding="utf-8"))
+  on, command = report["machine"], "python benchmarks/run.py --only=peers"
+  origin = {
+    "command": command,
+    "commit": on["git_commit"][:7] + "+" * on["git_commit"].endswith("+"),
+    "machine": f"{on['cpu']}, {on['cpus']} cores",
+  }
+  rows = {table["title"]: table["rows"] for table in report["tables"]}
+  names = zip(_PEERS, peers.TABLES, strict=True)
+  return {
+    name: _with_origin({**origin, "rows": [*map(_beside_peer, rows[table.title])]})
+    for name, table in names
+    if table.title in rows
+  }
+
+
+def _beside_peer(row: bench.Row) -> bench.Row:
+  """A row of `bench.side_by_side`, with the columns that come before it."""
+  names = list(row)
+  shown = {name: row[name] for name in names[: names.index("program")]}
+  shown["library"] = row["program"]
+  if "steps_per_s" not in row:
+    return shown | {"steps/s": row["note"]}
+  median, least, most = (_count(row[name]) for name in ("steps_per_s", "min", "max"))
+  ratio = row["explorax_times_as_fast"]
+  is_ours = row["program"].startswith("explorax")
+  shown["steps/s"] = f"{median} ({least} to {most})"
+  shown["explorax, times as fast"] = "–" if is_ours else f"{ratio:.2f}"
+  if "peak_mib" in row:
+    shown["peak, MiB"] = _count(row["peak_mib"])
+  return shown
+
+
+def _count(number: float) -> str:
+  return f"{number / 1e6:.1f} M" if number >= 1e6 else f"{number:,.0f}"
 
 
 def _of_device(table: bench.Row) -> str:

@@ -6,16 +6,20 @@
   uv pip install --python=.venv-peers --overrides=overrides gymnax==1.0.1
   git clone https://github.com/vwxyzjn/cleanrl .venv-peers/cleanrl
   git clone https://github.com/luchris429/purejaxrl .venv-peers/purejaxrl
+  git clone https://github.com/EdanToledo/Stoix .venv-peers/stoix
+  uv venv --python=3.11 .venv-peers/stoix/venv
+  uv pip install --python=.venv-peers/stoix/venv -r benchmarks/stoix.txt
   python benchmarks/run.py --only=peers
 
 The peers run in `.venv-peers`, since their versions of gymnasium and of JAX differ from
-ours. The row of a peer that is not there says so.
+ours; Stoix, which asks for JAX before 0.6, has an environment of its own. The row of a
+peer that is not there says so.
 """
 
 import functools
+import math
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +32,7 @@ import numpy as np
 VENV = bench.FOLDER.parent / ".venv-peers"
 PYTHON, CLEANRL = VENV / "bin" / "python", VENV / "cleanrl"
 PUREJAXRL = VENV / "purejaxrl" / "purejaxrl" / "dqn.py"
+STOIX = VENV / "stoix"
 
 # CleanRL fixes the layers. After the warm-up there is an update in each step.
 HIDDEN_SIZES, BATCH_SIZE, CAPACITY = (120, 84), 128, 10_000
@@ -63,14 +68,14 @@ def measure_dqn(quick: bool = False) -> list[bench.Row]:
 def measure_device(quick: bool = False) -> list[bench.Row]:
   """Environment steps per second of DQN in CartPole on the device, all seeds.
 
-  The peer is a compiled loop that keeps its results until the end; ours also reports
-  each episode to the host.
+  The peers are compiled loops that keep their results until the end; ours also reports
+  each episode to the host. Stoix's trains one seed.
   """
   rows = []
   for envs, interval, seeds in DEVICE_LOOPS:
     of_loop = {"environments": envs, "steps_per_update": interval, "seeds": seeds}
     settings = {**_SETTINGS, "updates_per_step": 1 / (envs * interval)}
-    contestants: bench.Contestants = {
+    contestants: dict[str, Callable[[], bench.Row]] = {
       "explorax, device runner": functools.partial(
         _of_peer,
         "run_device",
@@ -88,6 +93,15 @@ def measure_device(quick: bool = False) -> list[bench.Row]:
         steps=(500 if quick else 20_000) * envs,
       ),
     }
+    if seeds == 1:
+      contestants["Stoix"] = functools.partial(
+        _of_peer,
+        "run_stoix",
+        python=STOIX / "venv" / "bin" / "python",
+        num_envs=envs,
+        interval=interval,
+        updates=math.ceil((500 if quick else 20_000) / interval),
+      )
     rows += [{**of_loop, **row} for row in bench.side_by_side(contestants, quick)]
   return rows
 
@@ -121,11 +135,13 @@ def measure_deep_sea(quick: bool = False) -> list[bench.Row]:
   )
 
 
-def _of_peer(function: str, **arguments: Any) -> bench.Row:
-  """The function's result in `.venv-peers`; a `note` if that is not there."""
-  if not PYTHON.exists():
-    return {"note": f"not measured: there is no {PYTHON}; see benchmarks/peers.py"}
-  return bench.sample(f"peers:{function}", python=str(PYTHON), **arguments)
+def _of_peer(
+  function: str, python: pathlib.Path = PYTHON, **arguments: Any
+) -> bench.Row:
+  """The function's result in a peer's environment; a `note` if that is not there."""
+  if not python.exists():
+    return {"note": f"not measured: there is no {python}; see benchmarks/peers.py"}
+  return bench.sample(f"peers:{function}", python=str(python), **arguments)
 
 
 _SETTINGS = {
@@ -168,7 +184,7 @@ def run_sb3(steps: int) -> bench.Row:
   seconds = time.perf_counter() - start
   if model._n_updates != WARM_UP + steps - LEARNING_STARTS:
     raise RuntimeError(f"there were {model._n_updates} updates, not one for each step.")
-  return {"steps_per_s": steps / seconds}
+  return {"steps_per_s": steps / seconds, "peak_mib": bench.peak_mib()}
 
 
 def run_cleanrl(script: str, steps: int) -> bench.Row:
@@ -176,24 +192,19 @@ def run_cleanrl(script: str, steps: int) -> bench.Row:
   path = CLEANRL / "cleanrl" / script
   if not path.exists():
     return {"note": f"not measured: there is no {path}"}
-  short, long = (_cleanrl_seconds(path, n) for n in (WARM_UP, WARM_UP + steps))
-  return {"steps_per_s": steps / (long - short)}
+  short, long = (_run_script(path, n) for n in (WARM_UP, WARM_UP + steps))
+  seconds = long["seconds"] - short["seconds"]
+  return {"steps_per_s": steps / seconds, "peak_mib": long["peak_mib"]}
 
 
-def _cleanrl_seconds(path: pathlib.Path, steps: int) -> float:
+def _run_script(path: pathlib.Path, steps: int) -> bench.Row:
   flags = [f"--total-timesteps={steps}", f"--learning-starts={LEARNING_STARTS}"]
   flags += ["--train-frequency=1", f"--batch-size={BATCH_SIZE}"]
   flags += [f"--buffer-size={CAPACITY}"]
   with tempfile.TemporaryDirectory() as folder:  # For its TensorBoard files.
-    start = time.perf_counter()
-    subprocess.run(
-      [sys.executable, path, *flags],
-      cwd=folder,
-      env={**os.environ, "PYTHONPATH": str(CLEANRL)},
-      capture_output=True,
-      check=True,
-    )
-    return time.perf_counter() - start
+    environment = {**os.environ, "PYTHONPATH": str(CLEANRL)}
+    command = [sys.executable, path, *flags]
+    return bench.run_program(command, cwd=folder, env=environment)
 
 
 def run_device(**arguments: Any) -> bench.Row:
@@ -203,7 +214,7 @@ def run_device(**arguments: Any) -> bench.Row:
   arguments["settings"]["hidden_sizes"] = HIDDEN_SIZES  # JSON has made a list of it.
   env = "gymnax:CartPole-v1"
   found = scaling.measure_run("dqn", env, runner="device", **arguments)
-  return {"steps_per_s": found["steps/s"]}
+  return {"steps_per_s": found["steps/s"], "peak_mib": found["peak MiB"]}
 
 
 def run_purejaxrl(num_envs: int, interval: int, seeds: int, steps: int) -> bench.Row:
@@ -243,7 +254,54 @@ def run_purejaxrl(num_envs: int, interval: int, seeds: int, steps: int) -> bench
   jax.block_until_ready(program(keys))
   start = time.perf_counter()
   jax.block_until_ready(program(keys))
-  return {"steps_per_s": steps * seeds / (time.perf_counter() - start)}
+  seconds = time.perf_counter() - start
+  return {"steps_per_s": steps * seeds / seconds, "peak_mib": bench.peak_mib()}
+
+
+def run_stoix(num_envs: int, interval: int, updates: int) -> bench.Row:
+  """Stoix's, without its loggers and evaluations, in a program of many updates."""
+  from unittest import mock
+
+  for name in ("wandb", "neptune", "neptune.utils", "tensorboard_logger"):
+    sys.modules[name] = mock.MagicMock()
+  sys.path.insert(0, str(STOIX))
+  import hydra
+  import jax
+  from omegaconf import OmegaConf
+  from stoix.systems.q_learning import ff_dqn
+  from stoix.utils import total_timestep_checker
+
+  settings = {
+    "arch.total_num_envs": num_envs,
+    "arch.num_updates": updates,
+    "arch.total_timesteps": "null",
+    "arch.num_evaluation": 1,
+    "system.rollout_length": interval,
+    "system.epochs": 1,  # Updates after each rollout.
+    "system.warmup_steps": math.ceil(LEARNING_STARTS / num_envs),
+    "system.total_buffer_size": CAPACITY,
+    "system.total_batch_size": BATCH_SIZE,
+    "network.actor_network.pre_torso.layer_sizes": list(HIDDEN_SIZES),
+    "network.actor_network.pre_torso.activation": "relu",
+    "hydra.searchpath": f"[file://{STOIX}/stoix/configs]",
+  }
+  folder = str(STOIX / "stoix" / "configs" / "default" / "anakin")
+  with hydra.initialize_config_dir(folder, version_base=None):
+    overrides = [f"{name}={value}" for name, value in settings.items()]
+    config = hydra.compose("default_ff_dqn", overrides)
+  OmegaConf.set_struct(config, False)
+  config.num_devices = 1
+  config = total_timestep_checker.check_total_timesteps(config)
+  config.arch.num_updates_per_eval = updates
+  env, _ = ff_dqn.environments.make(config=config)
+  keys = jax.random.split(jax.random.PRNGKey(0))
+  learn, _, state = ff_dqn.learner_setup(env, keys, config)
+  state = jax.block_until_ready(learn(state)).learner_state
+  start = time.perf_counter()
+  jax.block_until_ready(learn(state))
+  seconds = time.perf_counter() - start
+  steps = num_envs * interval * updates
+  return {"steps_per_s": steps / seconds, "peak_mib": bench.peak_mib()}
 
 
 def run_atari(games: int, steps: int) -> bench.Row:
