@@ -74,7 +74,7 @@ def measure_device(quick: bool = False) -> list[bench.Row]:
   rows = []
   for envs, interval, seeds in DEVICE_LOOPS:
     of_loop = {"environments": envs, "steps_per_update": interval, "seeds": seeds}
-    settings = {**_SETTINGS, "updates_per_step": 1 / (envs * interval)}
+    settings = {**SETTINGS, "updates_per_step": 1 / (envs * interval)}
     contestants: dict[str, Callable[[], bench.Row]] = {
       "explorax, device runner": functools.partial(
         _of_peer,
@@ -144,7 +144,7 @@ def _of_peer(
   return bench.sample(f"peers:{function}", python=str(python), **arguments)
 
 
-_SETTINGS = {
+SETTINGS = {
   "hidden_sizes": HIDDEN_SIZES,
   "batch_size": BATCH_SIZE,
   "replay_capacity": CAPACITY,
@@ -154,7 +154,7 @@ _SETTINGS = {
 
 def _our_dqn(steps: int) -> bench.Row:
   sizes = ",".join(map(str, HIDDEN_SIZES))
-  settings = {**_SETTINGS, "hidden_sizes": sizes, "updates_per_step": 1}
+  settings = {**SETTINGS, "hidden_sizes": sizes, "updates_per_step": 1}
   flags = ["--agent=dqn", "--env=gym:CartPole-v1", f"--steps={WARM_UP + steps}"]
   flags += [f"--set={name}={value}" for name, value in settings.items()]
   found = bench.run_speed(flags, WARM_UP)
@@ -211,7 +211,6 @@ def run_device(**arguments: Any) -> bench.Row:
   """Ours, of a whole run."""
   import scaling
 
-  arguments["settings"]["hidden_sizes"] = HIDDEN_SIZES  # JSON has made a list of it.
   env = "gymnax:CartPole-v1"
   found = scaling.measure_run("dqn", env, runner="device", **arguments)
   return {"steps_per_s": found["steps/s"], "peak_mib": found["peak MiB"]}

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import bench
+import peers
 
 SECONDS = 5.0  # Of each row, after compilation.
 SCALING = ("environments", "seeds", "members", "replay")
@@ -68,6 +69,24 @@ def tables(divisor: int = 1) -> dict[str, tuple[str, list[Case]]]:
     columns = {"agent": agent, "environment": env, **to}
     return Case(columns, "scaling:measure_updates", arguments)
 
+  def beside(environments: int, steps_per_update: int, seeds: int) -> list[Case]:
+    of_loop = {"environments": environments, "steps_per_update": steps_per_update}
+    of_loop["seeds"] = seeds
+    interval = environments * steps_per_update  # In steps of all environments.
+    settings = {**peers.SETTINGS, "updates_per_step": 1 / interval}
+    flags = {"runner": "device", "num_envs": environments, "seeds": seeds}
+    ours = {"agent": "dqn", "env": "gymnax:CartPole-v1", "settings": settings, **flags}
+    theirs = {"num_envs": environments, "interval": interval, "seeds": seeds}
+    theirs["steps"] = math.ceil(20_000 / divisor) * environments
+    return [
+      Case(
+        {"library": "explorax", **of_loop},
+        "scaling:measure_run",
+        {**ours, "seconds": seconds},
+      ),
+      Case({"library": "purejaxrl", **of_loop}, "scaling:measure_purejaxrl", theirs),
+    ]
+
   sequences = {"sequence_length": 80, "sequence_period": 40}
   return {
     "environments": (
@@ -103,6 +122,10 @@ def tables(divisor: int = 1) -> dict[str, tuple[str, list[Case]]]:
         for agent in ("double_dqn", "ngu")
         for n in sizes(1, 16, 256, 4096)
       ],
+    ),
+    "peers": (
+      "DQN beside purejaxrl, with the settings of `benchmarks/peers.py`",
+      [case for loop in peers.DEVICE_LOOPS for case in beside(*loop)],
     ),
     "atari": (
       "Games that C++ threads step, with an update after a step of all",
@@ -141,11 +164,21 @@ def measure_run(
       if len(marks) > 1 and marks[-1].seconds - marks[0].seconds >= seconds:
         raise explorax.StopTraining("measured")
 
+  # JSON has made lists of tuples.
+  settings = {k: tuple(x) if isinstance(x, list) else x for k, x in settings.items()}
   flags |= {"log_every": max(100, 10 * flags["num_envs"]), "eval_episodes": 0}
   made = explorax.make_agent(agent, env, **settings)
   explorax.train(made, env, steps=_WITHOUT_END, on_log=on_log, **flags)
   speed = bench.speed(marks, warm_up=0)["steps_per_s"] * flags["seeds"]
   return {"steps/s": speed, "peak MiB": _peak_mib()}
+
+
+def measure_purejaxrl(**arguments: int) -> bench.Row:
+  """Environment steps per second of its DQN."""
+  found = peers.run_purejaxrl(**arguments)
+  if "note" in found:
+    raise RuntimeError(found["note"])
+  return {"steps/s": found["steps_per_s"], "peak MiB": _peak_mib()}
 
 
 def measure_updates(
