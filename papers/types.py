@@ -185,7 +185,7 @@ class Figure:
     panels: config → rows of panels (`panels.Panel`). A panel that is in several cells
       covers them; None leaves a cell empty.
     claims: config → the claims.
-    text: (config, results) → Markdown below the drawing, such as a table; None for none.
+    text: (config, results) → Markdown below the drawing, such as a table, if any.
     caption: what the lines, marks and intervals of the drawing are.
     kind: of its claims, except those that say their own.
     height: of a row of panels, in inches.

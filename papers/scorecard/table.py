@@ -1,4 +1,4 @@
-"""The table of all methods: scores with intervals, ranks, profiles, costs and claims."""
+"""The table of all methods: scores, intervals, ranks, profiles, costs and claims."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -132,7 +132,7 @@ def _panels(config: runs.Config) -> list[list[panels.Panel]]:
     title="Profiles",
     xlabel="score τ",
     ylabel="share of runs with a score ≥ τ",
-    **around | {"legend": "panel"},
+    **around | {"legend": "figure"},
   )
   costs = panels.Panel(
     _costs,
