@@ -31,7 +31,8 @@ def train(config: config_lib.RunConfig, context: types.TaskContext) -> Trained:
   Raises:
     InterruptedTaskError: if training was stopped before its end.
   """
-  assert config.steps is not None
+  length = config.steps
+  assert length is not None
   episodes: dict[int, list[core.Episode]] = {seed: [] for seed in config.seeds}
   evaluations: dict[int, list[core.Evaluation]] = {seed: [] for seed in config.seeds}
   steps, middle = 0, (0, time.process_time())
@@ -46,9 +47,9 @@ def train(config: config_lib.RunConfig, context: types.TaskContext) -> Trained:
     nonlocal middle, end
     if steps > end[0]:
       end = steps, time.process_time()
-      if 2 * middle[0] < config.steps:
+      if 2 * middle[0] < length:
         middle = end
-    context.report(min(1.0, steps / config.steps))
+    context.report(min(1.0, steps / length))
     return False
 
   results = launch.train_without_files(

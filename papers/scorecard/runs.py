@@ -12,7 +12,7 @@ is 0 and the task's ceiling 1. In Deep Sea the return is whether the treasure wa
 import dataclasses
 import importlib.util
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -72,14 +72,14 @@ class Problem(NamedTuple):
   """A task of the table.
 
   Attributes:
-    label: its name in the table.
-    kind: of problem: `DEEP`, `SPARSE` or `DENSE`.
+    env: its environment.
+    kind: of problem: one of `KINDS`.
     ceiling: the return whose score is 1.
     reason: where the ceiling is from.
     changes: of all presets. Ensembles of networks for images learn slowly on a CPU.
   """
 
-  label: str
+  env: str
   kind: str
   ceiling: float
   reason: str
@@ -92,31 +92,33 @@ _TREASURE = "the treasure in each episode"
 _GOAL = "the goal in each episode"
 _FEW_UPDATES = ("batch_size=32", "updates_per_step=0.25")
 PROBLEMS = {
-  "jax:deep_sea/5": Problem("Deep Sea 5", DEEP, 1.0, _TREASURE),
-  "jax:deep_sea/20": Problem("Deep Sea 20", DEEP, 1.0, _TREASURE),
-  "jax:deep_sea/14,stochastic=true": Problem(
-    "stochastic Deep Sea 14",
+  "Deep Sea 20": Problem("jax:deep_sea/20", DEEP, 1.0, _TREASURE),
+  "stochastic Deep Sea 14": Problem(
+    "jax:deep_sea/14,stochastic=true",
     DEEP,
     (1 - 1 / 14) ** 13,
     "the treasure as often as the best policy finds it",
   ),
-  "jax:gridworld/5,time_limit=20": Problem("gridworld 5", SPARSE, 1.0, _GOAL),
-  "jax:gridworld/20,time_limit=100": Problem("gridworld 20", SPARSE, 1.0, _GOAL),
-  "jax:mountain_car,time_limit=1000": Problem("Mountain Car", SPARSE, 1.0, _GOAL),
-  "jax:cartpole_swingup": Problem(
-    "CartPole swing-up", SPARSE, 1000.0, "an upright pole in all steps"
+  "gridworld 20": Problem("jax:gridworld/20,time_limit=100", SPARSE, 1.0, _GOAL),
+  "Mountain Car": Problem("jax:mountain_car,time_limit=1000", SPARSE, 1.0, _GOAL),
+  "CartPole swing-up": Problem(
+    "jax:cartpole_swingup", SPARSE, 1000.0, "an upright pole in all steps"
   ),
-  "gym:MiniGrid-DoorKey-6x6-v0": Problem(
-    "MiniGrid DoorKey 6×6", SPARSE, 1.0, "the goal at once", _FEW_UPDATES
+  "MiniGrid DoorKey 6x6": Problem(
+    "gym:MiniGrid-DoorKey-6x6-v0", SPARSE, 1.0, "the goal at once", _FEW_UPDATES
   ),
-  "jax:breakout": Problem(
-    "Breakout", DENSE, 30.0, "all bricks of the first wall", _FEW_UPDATES
+  "Breakout": Problem(
+    "jax:breakout", DENSE, 30.0, "all bricks of the first wall", _FEW_UPDATES
   ),
-  "gym:CartPole-v1": Problem("CartPole", DENSE, 500.0, "the longest episode"),
+  "CartPole": Problem("gym:CartPole-v1", DENSE, 500.0, "the longest episode"),
 }
-_QUICK = ("jax:deep_sea/5", "jax:gridworld/5,time_limit=20", "gym:CartPole-v1")
+_ALL = tuple(PROBLEMS)
+PROBLEMS |= {  # Of the quick version.
+  "Deep Sea 5": Problem("jax:deep_sea/5", DEEP, 1.0, _TREASURE),
+  "gridworld 5": Problem("jax:gridworld/5,time_limit=20", SPARSE, 1.0, _GOAL),
+}
 # Of a step of double DQN on one core, measured; see `_cost`.
-_SECONDS = {"jax:breakout": 5e-3, "gym:MiniGrid-DoorKey-6x6-v0": 5e-3}
+_SECONDS = {"Breakout": 5e-3, "MiniGrid DoorKey 6x6": 5e-3}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,9 +126,7 @@ class Config(ranges.Checked):
   """Settings of the figure; all others are those of the presets."""
 
   methods: types.Distinct[Annotated[str, ranges.OneOf(METHODS)]] = tuple(METHODS)
-  problems: types.Distinct[Annotated[str, ranges.OneOf(PROBLEMS)]] = tuple(
-    name for name in PROBLEMS if name not in _QUICK[:2]
-  )
+  problems: types.Distinct[Annotated[str, ranges.OneOf(PROBLEMS)]] = _ALL
   num_steps: ranges.PositiveInt = 50_000  # Of a run, in all problems.
   eval_episodes: ranges.PositiveInt = 50  # Or 5,000 steps of them.
   first_seed: ranges.Seed = 100
@@ -135,20 +135,20 @@ class Config(ranges.Checked):
   num_values: Annotated[int, ranges.Range(ge=1, le=3)] = 3
   # One of each kind, all of which run in one program with all seeds.
   tuning_problems: types.Distinct[Annotated[str, ranges.OneOf(PROBLEMS)]] = (
-    "jax:deep_sea/20",
-    "jax:gridworld/20,time_limit=100",
-    "jax:breakout",
+    "Deep Sea 20",
+    "gridworld 20",
+    "Breakout",
   )
   tuning_seeds: ranges.PositiveInt = 2  # From 0.
 
 
 QUICK = Config(
-  problems=_QUICK,
+  problems=("Deep Sea 5", "gridworld 5", "CartPole"),
   num_steps=2000,
   eval_episodes=5,
   num_seeds=2,
   num_values=1,
-  tuning_problems=_QUICK[:2],
+  tuning_problems=("Deep Sea 5",),
   tuning_seeds=1,
 )
 
@@ -247,13 +247,15 @@ def _tasks(
   if value is not None:
     changes = (*changes, f"{method.parameter}={value:g}")
     name += f"_{value:g}"
-  settings = {
+  num_steps, env = num_steps or config.num_steps, PROBLEMS[problem].env
+  settings: dict[str, Any] = {
     "method": label,
     "problem": problem,
+    "env": env,
     "value": value,
     "agent": method.agent,
     "changes": list(changes),
-    "num_steps": num_steps or config.num_steps,
+    "num_steps": num_steps,
     "eval_episodes": config.eval_episodes,
   }
   if uniform is None:
@@ -265,8 +267,8 @@ def _tasks(
     config_lib.safe_name(name),
     settings,
     num_seeds,
-    num_seeds if problem.startswith("jax:") else 1,
-    settings["num_steps"] * _SECONDS.get(problem, 5e-4),
+    num_seeds if env.startswith("jax:") else 1,
+    num_steps * _SECONDS.get(problem, 5e-4),
     first,
   )
 
@@ -278,7 +280,7 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
     Of each seed `[S]`: `returns`, the mean return of the evaluation, and `seconds`, the
     processor time of a step of training.
   """
-  seeds, env = settings["seeds"], settings["problem"]
+  seeds, env = settings["seeds"], settings["env"]
   trained = training.train(
     config_lib.RunConfig(
       agent=settings["agent"],

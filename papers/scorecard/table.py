@@ -83,7 +83,7 @@ def _heat_map(axes: types.Axes, table: types.Table) -> None:
       axes.text(j, i, f"{cell.value:.2f}", va="bottom", fontsize=8, **style)
       ends = f"{cell.low:.2f} to {cell.high:.2f}"
       axes.text(j, i + 0.08, ends, va="top", fontsize=6, **style)
-  labels = [runs.PROBLEMS[name].label for name in table.values("problem")]
+  labels = table.values("problem")
   axes.set_xticks(
     range(len(labels)), [label.replace(" ", "\n", 1) for label in labels], fontsize=8
   )
@@ -190,7 +190,7 @@ def text(config: runs.Config, table: types.Table) -> str:
         "setting": chosen or "the preset's",
         "mean rank": ranks.at(i).words(".1f"),
         **{
-          runs.PROBLEMS[problem].label: statistics.mean(score).words(".2f")
+          problem: statistics.mean(score).words(".2f")
           for problem, score in zip(problems, runs.scores(own).T, strict=True)
         },
         "ms of a step": f"{np.mean(milliseconds(own)):.2g}",
@@ -198,8 +198,8 @@ def text(config: runs.Config, table: types.Table) -> str:
     )
   scales = [
     {
-      "task": runs.PROBLEMS[problem].label,
-      "`--env`": f"`{problem}`",
+      "task": problem,
+      "`--env`": f"`{runs.PROBLEMS[problem].env}`",
       "kind": runs.PROBLEMS[problem].kind,
       "return of score 0": f"{final.where(problem=problem)[0].settings['uniform']:.3g}",
       "return of score 1": f"{runs.PROBLEMS[problem].ceiling:.3g}: "
@@ -208,14 +208,13 @@ def text(config: runs.Config, table: types.Table) -> str:
     for problem in problems
   ]
   missing = [
-    f"{runs.PROBLEMS[problem].label} is left out: the package `minigrid` is not "
-    "installed."
+    f"{problem} is left out: the package `minigrid` is not installed."
     for problem in config.problems
     if problem not in problems
   ]
   groups = []
   for kind in runs.KINDS:
-    labels = [runs.PROBLEMS[x].label for x in problems if runs.PROBLEMS[x].kind == kind]
+    labels = [x for x in problems if runs.PROBLEMS[x].kind == kind]
     if labels:
       group, means = best_group(table, kind)
       names = ", ".join(f"{method} ({means[method]:.2f})" for method in group)

@@ -145,14 +145,14 @@ def test_a_task_without_its_package_is_left_out_and_named(monkeypatch):
   monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
   results = made_up(FIGURE.config, random_returns)
   assert not any("MiniGrid" in problem for problem in results.values("problem"))
-  assert "MiniGrid DoorKey 6×6 is left out" in FIGURE.text(FIGURE.config, results)
+  assert "MiniGrid DoorKey 6x6 is left out" in FIGURE.text(FIGURE.config, results)
 
 
 def test_agents_of_all_tasks_can_be_made():
   for config in (FIGURE.config, QUICK):
     seen = set()
     for task in made_up(config, random_returns):
-      agent, env = task.settings["agent"], task.settings["problem"]
+      agent, env = task.settings["agent"], task.settings["env"]
       changes = tuple(task.settings["changes"])
       if (agent, env, changes) not in seen:
         seen.add((agent, env, changes))
