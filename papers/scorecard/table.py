@@ -41,8 +41,11 @@ def profile(table: types.Table) -> np.ndarray:
 
 
 def milliseconds(table: types.Table) -> np.ndarray:
-  """Of a step of one method: the geometric mean over the problems, `[S]`."""
-  return 1000 * np.exp(np.log(table.per_seed("seconds")).mean(axis=1))
+  """Of a step of one method: the geometric mean over the problems, `[S]`.
+
+  Without problems whose runs are too short for a measurement.
+  """
+  return 1000 * np.exp(np.nanmean(np.log(table.per_seed("seconds")), axis=1))
 
 
 def best_group(table: types.Table, kind: str) -> tuple[list[str], dict[str, float]]:
