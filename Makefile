@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-ops lint types docs results bench bench-gpu soak lock clean
+.PHONY: help install demo test test-ops lint types docs results scorecard bench bench-gpu soak lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
@@ -32,6 +32,7 @@ help:
 	@echo 'make types      only types'
 	@echo 'make docs       the documentation as web pages, in build/docs'
 	@echo 'make results    tables and figures of docs/, README'"'"'s too, from the kept results'
+	@echo 'make scorecard  all methods on the same small tasks, in minutes; FULL=1: the real ones'
 	@echo 'make bench      speed and memory, side by side with the peers'
 	@echo 'make bench-gpu  speed, memory and use of the GPU or TPU; resumes what was interrupted'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
@@ -107,6 +108,11 @@ results: $(INSTALLED)
 	    cp build/bsuite/$$name/$$file docs/bsuite/$$name/ || exit 1; \
 	  done; \
 	done
+
+# The full version takes days of a core, and the same command resumes it.
+scorecard: $(INSTALLED)
+	$(BIN)/python -m explorax.papers.reproduce --figure=scorecard \
+	  $(if $(FULL),,--quick) --output=results/scorecard
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py

@@ -17,9 +17,8 @@ import numpy as np
 from explorax import ranges
 from explorax.environments import atari57, atari_profiles
 from explorax.experiments import config as config_lib
-from explorax.experiments import launch, overrides
-from explorax.experiments.runners import core
-from explorax.papers import claims, layers, panels, types
+from explorax.experiments import overrides
+from explorax.papers import claims, layers, panels, training, types
 
 Count = Annotated[int, ranges.Range(ge=1)]  # Of steps, more than an int32 holds.
 _FRAMES = 4  # Of an environment step, in the profiles of all presets.
@@ -91,19 +90,8 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
   """
   (seed,), game = settings["seeds"], settings["game"]
   preset, changes = overrides.split_name(settings["agent"])
-  evaluations: list[core.Evaluation] = []
-  steps = 0
-
-  def on_episode(episode: core.Episode) -> None:
-    nonlocal steps
-    steps = episode.env_steps
-
-  def stop() -> bool:
-    context.report(min(1.0, steps / settings["num_steps"]))
-    return False
-
   game_settings = settings["game_settings"]
-  results = launch.train_without_files(
+  trained = training.train(
     config_lib.RunConfig(
       agent=preset,
       settings=(*changes, *settings["agent_settings"]),
@@ -114,10 +102,9 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
       eval_every=settings["eval_every"],
       eval_steps=settings["eval_steps"],
     ),
-    core.Hooks(on_episode=on_episode, on_evaluation=evaluations.append, stop=stop),
+    context,
   )
-  if results[seed].interrupted:
-    raise types.InterruptedTaskError
+  evaluations = trained.evaluations[seed]
   returns = np.array([[each.mean_return for each in evaluations]])
   return {
     "env_steps": np.array([[each.env_steps for each in evaluations]], np.int64),

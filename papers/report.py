@@ -109,9 +109,24 @@ class FigureRequest:
     console: console_lib.Console,
   ) -> types.Table | None:
     """The results of all tasks; None if some failed, or the pool was stopped."""
-    figure, tasks = self.figure, list(self.figure.tasks(self.config))
+    figure = self.figure
     made_by = {"figure": figure.name, "revision": figure.revision}
     store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
+    first = self._compute_tasks(figure.tasks(self.config), pool, store, console)
+    if first is None or figure.then is None:
+      return first
+    then = figure.then(self.config, first)
+    second = self._compute_tasks(then, pool, store, console)
+    return None if second is None else types.Table([*first, *second])
+
+  def _compute_tasks(
+    self,
+    tasks: Sequence[types.Task],
+    pool: pool_lib.Pool,
+    store: store_lib.Store,
+    console: console_lib.Console,
+  ) -> types.Table | None:
+    figure = self.figure
     console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
     # Long tasks start first, so that no processor is idle at the end.
     order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
@@ -149,6 +164,7 @@ class FigureRequest:
         "source": figure.source,
         "claim": figure.claim,
         "caption": figure.caption,
+        **({} if figure.text is None else {"text": figure.text(self.config, table)}),
         "findings": [{**f._asdict(), "verdict": f.verdict} for f in findings],
         "command": self.command,
         "config": overrides.to_dict(self.config),
@@ -277,6 +293,7 @@ def _section(path: pathlib.Path, record: Mapping[str, Any]) -> str:
       f"{record['source']}. Claim: {record['claim']}",
       f"![{record['title']}]({path.stem}.png)",
       record["caption"],
+      *([record["text"]] if "text" in record else []),
       _table(("", "kind", "claim", "measured", "test"), found),
       f"`{record['command']}`: {origin}; raw results in `{record['raw']}`.",
     ]

@@ -178,11 +178,14 @@ class Figure:
       source.
     quick: the settings of a quick version with small problems and few seeds.
     tasks: config → the tasks.
+    then: (config, their results) → further tasks, such as those with settings that the
+      first ones have chosen; None for none.
     compute: (a task's settings, its context) → its results. It must be a function at
       the top level of a module, because other processes import it by name.
     panels: config → rows of panels (`panels.Panel`). A panel that is in several cells
       covers them; None leaves a cell empty.
     claims: config → the claims.
+    text: (config, results) → Markdown below the drawing, such as a table, if any.
     caption: what the lines, marks and intervals of the drawing are.
     kind: of its claims, except those that say their own.
     height: of a row of panels, in inches.
@@ -205,6 +208,8 @@ class Figure:
   caption: str = "Lines: means over seeds; bands: 95 % bootstrap intervals."
   kind: Kind = "learning"
   height: float = 2.9
+  then: Callable[[Any, Table], Sequence[Task]] | None = None
+  text: Callable[[Any, Table], str] | None = None
   large: bool = False
   revision: int = 1
 

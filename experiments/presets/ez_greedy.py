@@ -7,7 +7,7 @@ from typing import Any
 
 from explorax import exploration
 from explorax.agents.bonuses import pseudo_counts
-from explorax.agents.targets import off_policy
+from explorax.agents.targets import off_policy, one_step
 from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu, types
 
 _PAPER = "Dabney et al., 2021"
@@ -21,6 +21,14 @@ _DQN = types.Settings(
   dataclasses.replace(
     dqn.ATARI, exploration=exploration.EzGreedy(epsilon=_EPSILON_ATARI)
   ),
+)
+
+
+_DOUBLE_DQN = types.Settings(
+  dataclasses.replace(
+    dqn.SMALL, target=one_step.DoubleQ(), exploration=_DQN.small.exploration
+  ),
+  dataclasses.replace(dqn.DOUBLE_ATARI, exploration=_DQN.atari.exploration),
 )
 
 
@@ -106,6 +114,12 @@ _r2d2 = functools.partial(r2d2.preset, paper=_PAPER, atari_profile="rgb")
 PRESETS = (
   dqn.preset(
     "dqn_ez", "DQN with temporally-extended ε-greedy exploration", _PAPER, _DQN
+  ),
+  dqn.preset(
+    "double_dqn_ez",
+    "double_dqn with temporally-extended ε-greedy exploration",
+    "ours, after " + _PAPER,
+    _DOUBLE_DQN,
   ),
   rainbow.preset(
     "rainbow_epsilon",

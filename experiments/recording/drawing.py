@@ -85,13 +85,16 @@ def styles(names: Sequence[str]) -> dict[str, Style]:
 
   What comes after a comma, a bracket or `@` is a variant: variants of an agent have its
   marker, shades of its colour, from light to dark, and different lines. Other names
-  have the styles that are left, in their order.
+  have the styles that are left, in their order, and so has an agent whose style is that
+  of one before it.
   """
   agents = {name: re.split(r"[,@(]", name)[0].strip() for name in names}
-  used = {_AGENTS[agent] for agent in agents.values() if agent in _AGENTS}
-  left = [i for i in range(len(_STYLES)) if i not in used] or [*range(len(_STYLES))]
-  others = [a for a in dict.fromkeys(agents.values()) if a not in _AGENTS]
-  index = _AGENTS | {agent: left[i % len(left)] for i, agent in enumerate(others)}
+  known = [agent for agent in agents.values() if agent in _AGENTS]
+  first = {_AGENTS[agent]: agent for agent in reversed(known)}
+  index = {agent: i for i, agent in first.items()}
+  left = [i for i in range(len(_STYLES)) if i not in first] or [*range(len(_STYLES))]
+  others = [a for a in dict.fromkeys(agents.values()) if a not in index]
+  index |= {agent: left[i % len(left)] for i, agent in enumerate(others)}
   total, count = collections.Counter(agents.values()), collections.Counter[str]()
   found = {}
   for name, agent in agents.items():

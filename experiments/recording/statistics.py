@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # It imports `special` when it is first used.
+import scipy  # It imports `special` and `stats` when they are first used.
 
 NUM_RESAMPLES = 2000
 LEVEL = 0.95
@@ -202,6 +202,39 @@ def probability_of_improvement(tasks: Sequence[np.ndarray]) -> np.ndarray:
     is_better = np.heaviside(x[..., :, None] - y[..., None, :], 0.5)
     each.append(np.sum(is_better, axis=(-2, -1)) / (x.shape[-1] * y.shape[-1]))
   return np.mean(each, axis=0)
+
+
+def mean_ranks(scores: Sequence[Sequence[np.ndarray]]) -> Interval:
+  """The mean rank of each method over tasks; the best is 1, and ties share their mean.
+
+  A task's ranks are those of the methods' means over seeds. In each draw, seeds are
+  drawn with replacement for each method and task, and then tasks are.
+
+  Args:
+    scores: of each of M methods, of each task, the scores `[S]`; S may differ.
+
+  Returns:
+    An interval of shape `[M]`.
+  """
+  rng = np.random.default_rng(0)
+  num_tasks = len(scores[0])
+
+  def ranks(means: np.ndarray) -> np.ndarray:
+    return scipy.stats.rankdata(-means, axis=0)
+
+  drawn = ranks(
+    np.array(
+      [
+        [x[rng.integers(len(x), size=(NUM_RESAMPLES, len(x)))].mean(axis=1) for x in of]
+        for of in scores
+      ]
+    )
+  )  # [M, T, R]
+  tasks = rng.integers(num_tasks, size=(1, num_tasks, NUM_RESAMPLES))
+  means = np.take_along_axis(drawn, tasks, axis=1).mean(axis=1)
+  low, high = np.percentile(means, _TAILS, axis=-1)
+  value = ranks(np.array([[np.mean(x) for x in of] for of in scores])).mean(axis=1)
+  return Interval(value, low, high)
 
 
 def above_all(bounds: Mapping[str, tuple[Any, Any]]) -> list[str]:

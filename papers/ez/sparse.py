@@ -7,9 +7,7 @@ import numpy as np
 
 from explorax import ranges
 from explorax.experiments import config as config_lib
-from explorax.experiments import launch
-from explorax.experiments.runners import core
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, training, types
 from explorax.papers.ez import runs
 from explorax.papers.tdu import episodes
 
@@ -38,24 +36,8 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     or 0; `episodes` of training; `goals`, how many of them reached it; `evaluated`, the
     share of the evaluation's episodes that reached it.
   """
-  seeds, num_steps = settings["seeds"], settings["num_steps"]
-  returns: dict[int, list[float]] = {seed: [] for seed in seeds}
-  evaluated: dict[int, float] = {}
-  steps = 0
-
-  def after_episode(episode: core.Episode) -> None:
-    nonlocal steps
-    steps = episode.env_steps
-    returns[episode.seed].append(episode.episode_return)
-
-  def after_evaluation(done: core.Evaluation) -> None:
-    evaluated[done.seed] = done.mean_return
-
-  def stop() -> bool:
-    context.report(min(1.0, steps / num_steps))
-    return False
-
-  results = launch.train_without_files(
+  seeds = settings["seeds"]
+  trained = training.train(
     config_lib.RunConfig(
       agent=settings["agent"],
       settings=tuple(settings.get("changes", ())),
@@ -63,19 +45,21 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       runner="device",
       seed=seeds[0],
       num_seeds=len(seeds),
-      steps=num_steps,
+      steps=settings["num_steps"],
       eval_episodes=settings["eval_episodes"],
     ),
-    core.Hooks(on_episode=after_episode, on_evaluation=after_evaluation, stop=stop),
+    context,
   )
-  if any(result.interrupted for result in results.values()):
-    raise types.InterruptedTaskError
-  goals = [np.array(returns[seed]) > 0 for seed in seeds]
+  goals = [
+    np.array([x.episode_return for x in trained.episodes[seed]]) > 0 for seed in seeds
+  ]
   return {
     "solved": np.array([np.argmax(x) + 1 if x.any() else 0 for x in goals]),
     "episodes": np.array([len(x) for x in goals]),
     "goals": np.array([np.sum(x) for x in goals]),
-    "evaluated": np.array([evaluated[seed] for seed in seeds]),
+    "evaluated": np.array(
+      [trained.evaluations[seed][-1].mean_return for seed in seeds]
+    ),
   }
 
 

@@ -55,6 +55,11 @@ FIGURE = types.Figure(
   ],
 )
 NEWER = types.Figure(**{**vars(FIGURE), "revision": 2})
+STAGES = types.Figure(**{
+  **vars(FIGURE),
+  "then": lambda config, table: tasks(Config(sizes=(2 * len(table),))),
+  "text": lambda config, table: f"{len(table)} results",
+})
 """
 
 
@@ -123,6 +128,12 @@ def test_other_settings_and_revisions_are_computed_beside_what_there_is(call, ow
   assert own.computed == [3, 2, 3, 2]
   call("--figure=my_figures:NEWER")
   assert own.computed == [3, 2] * 3
+
+
+def test_further_tasks_follow_from_the_results_of_the_first(call, own, out):
+  call("--figure=my_figures:STAGES")
+  assert own.computed == [3, 2, 4]
+  assert "\n\n3 results\n\n" in (out / "figures.md").read_text()
 
 
 @pytest.mark.parametrize(

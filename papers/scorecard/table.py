@@ -1,0 +1,266 @@
+"""The table of all methods: scores, intervals, ranks, profiles, costs and claims."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from explorax.experiments.recording import drawing, significance, statistics
+from explorax.experiments.reports import markdown
+from explorax.papers import claims, layers, panels, types
+from explorax.papers.scorecard import runs
+
+_HARD = (runs.DEEP, runs.SPARSE)
+_TAU = np.linspace(0.02, 1.0, 50)
+_NAMED = 4  # Methods that the profiles name, beside the baseline.
+
+
+def _final(**settings: Any) -> types.Selection:
+  """The runs with settings that have been chosen."""
+  return {"uniform": lambda returns: returns is not None, **settings}
+
+
+def _of_kinds(kinds: Sequence[str]) -> types.Selection:
+  return {"problem": lambda name: runs.PROBLEMS[name].kind in kinds}
+
+
+def ranked(table: types.Table) -> tuple[list[str], statistics.Interval]:
+  """The methods by their mean ranks over the problems, and these with intervals."""
+  final = table.where(**_final())
+  methods = final.values("method")
+  ranks = statistics.mean_ranks(
+    [[*runs.scores(final.where(method=method)).T] for method in methods]
+  )
+  order = np.argsort(ranks.value, kind="stable")
+  return [methods[i] for i in order], ranks.map(lambda x: x[order])
+
+
+def profile(table: types.Table) -> np.ndarray:
+  """The share of one method's problems with a score of at least τ: `[S, τ]`."""
+  return np.mean(runs.scores(table)[..., None] >= _TAU, axis=1)
+
+
+def milliseconds(table: types.Table) -> np.ndarray:
+  """Of a step of one method: the geometric mean over the problems, `[S]`.
+
+  Without problems whose runs are too short for a measurement.
+  """
+  return 1000 * np.exp(np.nanmean(np.log(table.per_seed("seconds")), axis=1))
+
+
+def best_group(table: types.Table, kind: str) -> tuple[list[str], dict[str, float]]:
+  """Methods not significantly worse than the best one in problems of a kind.
+
+  The others are tested against it as in claims, with Holm's correction.
+
+  Returns:
+    The group, the best first, and the mean score of every method.
+  """
+  chosen = table.where(**_final(**_of_kinds([kind])))
+  each = {
+    method: runs.scores(chosen.where(method=method)).mean(axis=1)
+    for method in chosen.values("method")
+  }
+  means = {method: float(np.mean(x)) for method, x in each.items()}
+  best, *others = sorted(means, key=lambda method: -means[method])
+  tests = [claims.compare("", each[best], each[other]).p for other in others]
+  ps = significance.holm([1.0 if p is None else p for p in tests])
+  return [
+    best,
+    *(x for x, p in zip(others, ps, strict=True) if p >= significance.LEVEL),
+  ], means
+
+
+def _heat_map(axes: types.Axes, table: types.Table) -> None:
+  """Mean scores over seeds with t-intervals, a row for each method, sorted by rank."""
+  methods, _ = ranked(table)
+  cells = [
+    [statistics.mean(x) for x in runs.scores(table.where(method=method)).T]
+    for method in methods
+  ]
+  values = np.array([[cell.value for cell in row] for row in cells])
+  axes.imshow(values, cmap="cividis", vmin=0, vmax=1, aspect="auto")
+  for i, row in enumerate(cells):
+    for j, cell in enumerate(row):
+      style: Any = {"ha": "center", "color": "white" if cell.value < 0.6 else "black"}
+      axes.text(j, i, f"{cell.value:.2f}", va="bottom", fontsize=8, **style)
+      ends = f"{cell.low:.2f} to {cell.high:.2f}"
+      axes.text(j, i + 0.08, ends, va="top", fontsize=6, **style)
+  labels = table.values("problem")
+  axes.set_xticks(
+    range(len(labels)), [label.replace(" ", "\n", 1) for label in labels], fontsize=8
+  )
+  axes.set_yticks(range(len(methods)), methods)
+  axes.tick_params(length=0, labeltop=True, labelbottom=False)
+  axes.spines[:].set_visible(False)
+
+
+def _ranks(axes: types.Axes, table: types.Table) -> None:
+  methods, ranks = ranked(table)
+  styles = drawing.styles(methods)
+  for row, method in enumerate(methods):
+    value, *ends = ranks.at(row)
+    style = styles[method]
+    axes.plot(ends, [row, row], color=style.color, linewidth=1.8)
+    axes.plot(value, row, style.marker, color=style.color, ms=6, mec="white")
+  axes.set_yticks(range(len(methods)), methods)
+  axes.set_ylim(len(methods) - 0.5, -0.5)
+
+
+def _costs(axes: types.Axes, table: types.Table) -> None:
+  methods, _ = ranked(table)
+  layers.Rows(milliseconds, {name: {"method": name} for name in methods})(axes, table)
+
+
+def _profiles(axes: types.Axes, table: types.Table) -> None:
+  methods, _ = ranked(table)
+  lines: dict[str, types.Selection] = {name: {"method": name} for name in methods}
+  named = dict.fromkeys([*methods[:_NAMED], runs.BASELINE])
+  grey = {f"_{name}": lines[name] for name in methods if name not in named}
+  thin = {"color": "#BBBBBB", "linewidth": 0.7, "linestyle": "-"}
+  layers.Curves(profile, grey, _TAU, thin=thin)(axes, table)
+  of_named = {name: lines[name] for name in named if name in lines}
+  layers.Curves(profile, of_named, _TAU)(axes, table)
+
+
+def _panels(config: runs.Config) -> list[list[panels.Panel]]:
+  del config
+  around: dict[str, Any] = {"where": _final(), "legend": None}
+  scores = panels.Panel(_heat_map, grid=None, **around)
+  ranks = panels.Panel(
+    _ranks, grid="x", title="Mean rank", xlabel="rank (1: best)", **around
+  )
+  profiles = panels.Panel(
+    _profiles,
+    title="Profiles",
+    xlabel="score τ",
+    ylabel="share of runs with a score ≥ τ",
+    **around | {"legend": "figure"},
+  )
+  costs = panels.Panel(
+    _costs,
+    grid="x",
+    title="Cost",
+    xlabel="milliseconds of a step",
+    xscale="log",
+    yticklabels=[],
+    **around,
+  )
+  return [[scores] * 3, [scores] * 3, [ranks, costs, profiles]]
+
+
+def _claims(config: runs.Config) -> list[types.Claim]:
+  """Two families of tests against ε-greedy exploration, each with Holm's correction."""
+  families = (
+    (_HARD, "scores more than", "where rewards are rare", False),
+    ((runs.DENSE,), "scores less than", "where rewards are dense", True),
+  )
+  return [
+    claim
+    for kinds, words, where, less in families
+    for claim in claims.corrected(
+      [
+        claims.Compare(
+          f"{method} {words} {runs.BASELINE} {where}",
+          runs.scores,
+          _final(method=method, **_of_kinds(kinds)),
+          _final(method=runs.BASELINE, **_of_kinds(kinds)),
+          "mean scores {a:.2f} and {b:.2f}, a difference of {gap}",
+          less=less,
+          spec="+.2f",
+        )
+        for method in config.methods
+        if method != runs.BASELINE
+      ]
+    )
+  ]
+
+
+def text(config: runs.Config, table: types.Table) -> str:
+  """The methods by rank, the best ones for each kind of problem, and the scales."""
+  methods, ranks = ranked(table)
+  final = table.where(**_final())
+  problems = final.values("problem")
+  rows = []
+  for i, method in enumerate(methods):
+    own = final.where(method=method)
+    value = own[0].settings["value"]
+    chosen = "" if value is None else f"`{runs.METHODS[method].parameter}={value:g}`"
+    rows.append(
+      {
+        "method": method,
+        "agent": f"`{runs.METHODS[method].agent}`",
+        "setting": chosen or "the preset's",
+        "mean rank": ranks.at(i).words(".1f"),
+        **{
+          problem: statistics.mean(score).words(".2f")
+          for problem, score in zip(problems, runs.scores(own).T, strict=True)
+        },
+        "ms of a step": f"{np.mean(milliseconds(own)):.2g}",
+      }
+    )
+  scales = [
+    {
+      "task": problem,
+      "`--env`": f"`{runs.PROBLEMS[problem].env}`",
+      "kind": runs.PROBLEMS[problem].kind,
+      "return of score 0": f"{final.where(problem=problem)[0].settings['uniform']:.3g}",
+      "return of score 1": f"{runs.PROBLEMS[problem].ceiling:.3g}: "
+      + runs.PROBLEMS[problem].reason,
+    }
+    for problem in problems
+  ]
+  missing = [
+    f"{problem} is left out: the package `minigrid` is not installed."
+    for problem in config.problems
+    if problem not in problems
+  ]
+  groups = []
+  for kind in runs.KINDS:
+    labels = [x for x in problems if runs.PROBLEMS[x].kind == kind]
+    if labels:
+      group, means = best_group(table, kind)
+      names = ", ".join(f"{method} ({means[method]:.2f})" for method in group)
+      groups.append(f"- {kind} ({', '.join(labels)}): {names}")
+  return "\n\n".join(
+    [
+      markdown.table(rows),
+      "The best methods by mean score, and those that are not significantly worse "
+      "(as in claims, with Holm's correction of all tests against the best):",
+      "\n".join(groups),
+      *missing,
+      markdown.table(scales),
+    ]
+  )
+
+
+_COST = "0 core hours"
+
+FIGURES = (
+  types.Figure(
+    name="scorecard",
+    title="All methods on the same tasks, at equal steps",
+    source="Our own",
+    claim="methods that explore score more than ε-greedy exploration where rewards are "
+    "rare, and less where they are dense.",
+    config=runs.Config(),
+    quick=runs.QUICK,
+    tasks=runs.first_tasks,
+    then=runs.then_tasks,
+    compute=runs.compute,
+    panels=_panels,
+    claims=_claims,
+    text=text,
+    caption="Above: mean scores of the evaluation at the end of the run, below them "
+    "95 % t-intervals over seeds; methods by their mean rank. Below: mean ranks over "
+    "tasks with 95 % bootstrap intervals, for which tasks and the seeds of each method "
+    "and task are drawn; processor time of a step of acting and learning on one core "
+    "(geometric mean over tasks; seeds); the share of all runs that score τ or more, "
+    "with 95 % bootstrap intervals over seeds (grey: all other methods). Each method "
+    "has the one of three values of its parameter of exploration that scored best in "
+    "three of the tasks with two other seeds.",
+    kind="ours",
+    height=3.0,
+    large=True,
+  ),
+)
