@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from explorax.agents import types
+from explorax.agents import types, updates
 from explorax.agents.replay import adder, packing, windows
 
 Columns = Mapping[str, jax.Array]
@@ -220,7 +220,7 @@ class DeviceReplay:
     start, before, num_real = jnp.split(state.windows[env, slot], 3, axis=1)
     is_real = (offsets < num_real) & (offsets >= -before)
     index = (start + offsets) % self._num_rows
-    index, is_real, env = jax.lax.optimization_barrier((index, is_real, env))
+    index, is_real, env = updates.computed_once((index, is_real, env))
 
     def gather(column: jax.Array, since: int = spec.num_frames - 1) -> jax.Array:
       values = column[env[:, None], index[:, since:]]

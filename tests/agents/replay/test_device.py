@@ -198,7 +198,11 @@ def test_memory_for_the_steps_of_a_run_suffices(declare, name, lengths):
     full, capped = (
       write_to_device(agent, episodes, max_steps=most) for most in (None, 20)
     )
-    assert capped[1].rows["mask"].shape == (2, 40) and capped[1].windows.shape == (2, 20, 3)
+    assert capped[1].rows["mask"].shape == (2, 40) and capped[1].windows.shape == (
+      2,
+      20,
+      3,
+    )
     for (keys, expected), (other_keys, sample) in zip(
       draw(*full, 5), draw(*capped, 5), strict=True
     ):
