@@ -149,6 +149,10 @@ SETTINGS = {
   "batch_size": BATCH_SIZE,
   "replay_capacity": CAPACITY,
   "min_replay_size": LEARNING_STARTS,
+  # Of the peers, in the place of our own for CartPole.
+  "n_step": 1,
+  "learning_rate": 2.5e-4,
+  "target_update_period": 500,
 }
 
 
