@@ -7,12 +7,12 @@ functions are pure, with fixed shapes.
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from explorax.agents import types, updates
+from explorax.agents import types
 from explorax.agents.replay import adder, packing, windows
 
 Columns = Mapping[str, jax.Array]
@@ -220,7 +220,7 @@ class DeviceReplay:
     start, before, num_real = jnp.split(state.windows[env, slot], 3, axis=1)
     is_real = (offsets < num_real) & (offsets >= -before)
     index = (start + offsets) % self._num_rows
-    index, is_real, env = updates.computed_once((index, is_real, env))
+    index, is_real, env = _computed_once((index, is_real, env))
 
     def gather(column: jax.Array, since: int = spec.num_frames - 1) -> jax.Array:
       values = column[env[:, None], index[:, since:]]
@@ -309,6 +309,18 @@ class DeviceReplay:
     rings = (self._max_count // ring - 1) * ring
     subtracted = jnp.where(count >= self._max_count, rings, 0)
     return count - subtracted, subtracted
+
+
+@jax.custom_batching.custom_vmap
+def _computed_once(tree: Any) -> Any:
+  """The same arrays; XLA computes them once, not for each word that they select."""
+  return jax.lax.optimization_barrier(tree)
+
+
+@_computed_once.def_vmap
+def _(axis_size: int, is_batched: list[Any], tree: Any) -> tuple[Any, Any]:
+  del axis_size
+  return _computed_once(tree), is_batched[0]  # JAX 0.4.34 has no rule of its own.
 
 
 def mask_rows(values: jax.Array, is_real: jax.Array) -> jax.Array:
