@@ -5,7 +5,6 @@ each, β if it has a bonus, is the best of three in `bonuses/minigrid_tuning`, a
 task with other seeds.
 """
 
-import collections
 import dataclasses
 import functools
 from collections.abc import Iterable, Sequence
@@ -37,7 +36,7 @@ _GREEDY = ("hidden_sizes=64", f"exploration.epsilon={_EPSILON.format(0.05)}")
 # Ten heads on the torso of the others.
 _HEADS = ("hidden_sizes=", "head_size=64", "shared_torso=true")
 _WINDOW, _SHARE = 100, 0.8  # Solved: this share of so many last episodes succeeded.
-_NUM_BINS = 30  # Of a run's steps.
+NUM_BINS = 30  # Of a run's steps.
 
 
 class Method(NamedTuple):
@@ -155,27 +154,15 @@ def _tasks(config: Config, *, tuning: bool) -> list[types.Task]:
 
 
 def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """Trains the seeds of a task in one program.
-
-  Returns:
-    Of each seed `[S]`: `solved`, the environment steps after which 80 % of the last 100
-    training episodes reached the goal, or 0; `limit`, the steps of the run; `success`,
-    the share of all episodes that reached it; `successes`, `[S, 30]`, the same of those
-    that ended in each thirtieth of the run (with none, as before).
-  """
+  """Trains the seeds of a task in one program; returns what `Successes` counts."""
   seeds, num_steps = settings["seeds"], settings["num_steps"]
-  ends: dict[int, list[tuple[int, bool]]] = {seed: [] for seed in seeds}
-  latest = {seed: collections.deque[bool](maxlen=_WINDOW) for seed in seeds}
-  solved = dict.fromkeys(seeds, 0)
+  successes = Successes(seeds, num_steps)
   steps = 0
 
   def after_episode(episode: core.Episode) -> None:
     nonlocal steps
-    steps, seed, success = episode.env_steps, episode.seed, episode.episode_return > 0
-    ends[seed].append((steps, success))
-    latest[seed].append(success)
-    if len(latest[seed]) == _WINDOW and np.mean(latest[seed]) >= _SHARE:
-      solved[seed] = solved[seed] or steps
+    steps = episode.env_steps
+    successes.count(episode.seed, steps, episode.episode_return)
 
   def stop() -> bool:
     context.report(min(1.0, steps / num_steps))
@@ -200,20 +187,47 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   )
   if any(result.interrupted for result in results.values()):
     raise types.InterruptedTaskError
-  of_seeds = [np.array(ends[seed], np.float64).reshape(-1, 2) for seed in seeds]
-  return {
-    "solved": np.array([solved[seed] for seed in seeds]),
-    "limit": np.full(len(seeds), num_steps),
-    "success": np.array([np.mean(x[:, 1]) if len(x) else 0.0 for x in of_seeds]),
-    "successes": np.stack([_binned(x, num_steps) for x in of_seeds]),
-  }
+  return successes.results()
+
+
+class Successes:
+  """Counts the episodes that reach the goal, whose return is not 0."""
+
+  def __init__(self, seeds: Sequence[int], num_steps: int):
+    self._num_steps = num_steps
+    self._ends: dict[int, list[tuple[int, bool]]] = {seed: [] for seed in seeds}
+    self._solved = dict.fromkeys(seeds, 0)
+
+  def count(self, seed: int, steps: int, episode_return: float) -> None:
+    """Counts an episode that ended after so many environment steps."""
+    ends = self._ends[seed]
+    ends.append((steps, episode_return > 0))
+    latest = [success for _, success in ends[-_WINDOW:]]
+    if len(latest) == _WINDOW and np.mean(latest) >= _SHARE:
+      self._solved[seed] = self._solved[seed] or steps
+
+  def results(self) -> types.Results:
+    """Of each seed `[S]`.
+
+    `solved` is the number of environment steps after which 80 % of the last 100
+    training episodes reached the goal, or 0; `limit` is that of the run; `success` is
+    the share of all episodes that reached it; `successes`, `[S, 30]`, the same of those
+    that ended in each thirtieth of the run (with none, as before).
+    """
+    ends = [np.array(x, np.float64).reshape(-1, 2) for x in self._ends.values()]
+    return {
+      "solved": np.array([*self._solved.values()]),
+      "limit": np.full(len(ends), self._num_steps),
+      "success": np.array([np.mean(x[:, 1]) if len(x) else 0.0 for x in ends]),
+      "successes": np.stack([_binned(x, self._num_steps) for x in ends]),
+    }
 
 
 def _binned(ends: np.ndarray, num_steps: int) -> np.ndarray:
   """(step, success) `[N, 2]` → the share of successes in each part of the run."""
-  bins = np.minimum((ends[:, 0] - 1) * _NUM_BINS // num_steps, _NUM_BINS - 1)
-  shares, last = np.zeros(_NUM_BINS), 0.0
-  for i in range(_NUM_BINS):
+  bins = np.minimum((ends[:, 0] - 1) * NUM_BINS // num_steps, NUM_BINS - 1)
+  shares, last = np.zeros(NUM_BINS), 0.0
+  for i in range(NUM_BINS):
     if (bins == i).any():
       last = float(np.mean(ends[bins == i, 1]))
     shares[i] = last
