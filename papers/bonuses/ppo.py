@@ -75,7 +75,7 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     venv = sb3_wrapper.BonusVecEnv(venv, bonus, beta=settings["beta"], seed=seed)
   successes = minigrid.Successes((seed,), num_steps)
 
-  class Count(callbacks.BaseCallback):  # type: ignore[misc]
+  class Count(callbacks.BaseCallback):
     def _on_step(self) -> bool:
       for info in self.locals["infos"]:
         if "episode" in info:  # Monitor's, of the environment's rewards alone.
