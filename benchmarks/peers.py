@@ -1,4 +1,4 @@
-"""Speed beside the libraries that users would pick: DQN, Atari and Deep Sea.
+"""Speed beside the libraries that users would pick: DQN, Atari, Deep Sea and bonuses.
 
   uv venv --python=3.11 .venv-peers
   uv pip install --python=.venv-peers -r benchmarks/peers.txt .
@@ -9,6 +9,7 @@
   git clone https://github.com/EdanToledo/Stoix .venv-peers/stoix
   uv venv --python=3.11 .venv-peers/stoix/venv
   uv pip install --python=.venv-peers/stoix/venv -r benchmarks/stoix.txt
+  git clone https://github.com/RLE-Foundation/rllte .venv-peers/rllte
   python benchmarks/run.py --only=peers
 
 The peers run in `.venv-peers`, since their versions of gymnasium and of JAX differ from
@@ -17,6 +18,7 @@ peer that is not there says so.
 """
 
 import functools
+import importlib
 import math
 import os
 import pathlib
@@ -41,6 +43,10 @@ LEARNING_STARTS, WARM_UP = 500, 1000
 DEVICE_LOOPS = ((1, 1, 1), (10, 1, 1), (10, 1, 8), (10, 1000, 1))
 NUM_GAMES = (1, 8, 32)
 NUM_SEAS, SIZE = 2000, 10
+RLEXPLORE, BONUSES = VENV / "rllte", ("RND", "ICM", "E3B")
+GRID, NUM_GRIDS, ROLLOUT = "MiniGrid-DoorKey-8x8-v0", 16, 128
+# RLeXplore's defaults; networks for vectors have one hidden layer of 256 units.
+BONUS = {"latent_dim": 128, "lr": 1e-3, "batch_size": 256}
 
 
 def measure_dqn(quick: bool = False) -> list[bench.Row]:
@@ -133,6 +139,26 @@ def measure_deep_sea(quick: bool = False) -> list[bench.Row]:
     },
     quick,
   )
+
+
+def measure_bonuses(quick: bool = False) -> list[bench.Row]:
+  """Steps per second of 16 MiniGrids at random actions, with a bonus that is learnt.
+
+  The environments, networks and learning rates are the same, and each transition is
+  learnt from once: ours learns in each step from 16 of them (E3B's φ from 256 every 16
+  steps), RLeXplore after 128 steps from batches of 256.
+  """
+  steps = ROLLOUT if quick else 8 * ROLLOUT
+  rows = []
+  for bonus in BONUSES:
+    arguments = {"bonus": bonus, "steps": steps}
+    contestants: bench.Contestants = {
+      "explorax": functools.partial(_of_peer, "run_our_bonus", **arguments),
+      "RLeXplore": functools.partial(_of_peer, "run_rlexplore", **arguments),
+      "no bonus": functools.partial(_of_peer, "run_grids", steps=steps),
+    }
+    rows += [{"bonus": bonus, **row} for row in bench.side_by_side(contestants, quick)]
+  return rows
 
 
 def _of_peer(
@@ -342,11 +368,15 @@ def run_envpool(games: int, steps: int) -> bench.Row:
 
 
 def _stepping(
-  step: Callable[[np.ndarray], Any], games: int, steps: int, num_actions: int
+  step: Callable[[np.ndarray], Any],
+  games: int,
+  steps: int,
+  num_actions: int,
+  warm_up: int | None = None,
 ) -> bench.Row:
   rng = np.random.default_rng(0)
   actions = rng.integers(num_actions, size=(steps, games)).astype(np.int32)
-  for row in actions[: steps // 10]:
+  for row in actions[: steps // 10 if warm_up is None else warm_up]:
     step(row)
   start = time.perf_counter()
   for row in actions:
@@ -426,6 +456,102 @@ def _scan(reset: Callable[..., Any], step: Callable[..., Any], steps: int) -> be
   return {"steps_per_s": NUM_SEAS * steps / seconds}
 
 
+def _grids() -> Any:
+  """Stable-Baselines3's vector of the cells that the agent sees, as numbers."""
+  import gymnasium
+  from minigrid import wrappers
+  from stable_baselines3.common import vec_env
+
+  def make() -> Any:
+    cells = wrappers.ImgObsWrapper(gymnasium.make(GRID))
+    return gymnasium.wrappers.FlattenObservation(cells)
+
+  return vec_env.DummyVecEnv([make] * NUM_GRIDS)
+
+
+def run_grids(steps: int) -> bench.Row:
+  """The vector alone."""
+  envs = _grids()
+  envs.reset()
+  return _stepping(envs.step, NUM_GRIDS, steps, envs.action_space.n)
+
+
+def run_our_bonus(bonus: str, steps: int) -> bench.Row:
+  """Ours, around the vector."""
+  from explorax.agents.bonuses import dynamics, e3b, icm, rnd
+  from explorax.agents.bonuses.wrappers import sb3_wrapper
+
+  model = dynamics.Dynamics(
+    hidden_sizes=(256,),
+    embedding_size=BONUS["latent_dim"],
+    forward_weight=float(bonus == "ICM"),
+    learning_rate=BONUS["lr"],
+  )
+  made = {
+    "RND": rnd.RND(
+      hidden_sizes=(256,),
+      output_size=BONUS["latent_dim"],
+      learning_rate=BONUS["lr"],
+      normalisation="deviation",
+      end="destination",
+    ),
+    "ICM": icm.ICM(model),
+    "E3B": e3b.E3B(model),
+  }[bonus]
+  envs = sb3_wrapper.BonusVecEnv(
+    _grids(),
+    made,
+    beta=1.0,
+    normalise=bonus == "ICM",
+    update_period=BONUS["batch_size"] // NUM_GRIDS,
+  )
+  envs.reset()
+  return _stepping(envs.step, NUM_GRIDS, steps, envs.action_space.n, warm_up=steps)
+
+
+def run_rlexplore(bonus: str, steps: int) -> bench.Row:
+  """RLeXplore's, computed after each rollout, as in its example with PPO."""
+  import types
+
+  if not RLEXPLORE.exists():
+    return {"note": f"not measured: there is no {RLEXPLORE}"}
+  packages = ("", ".common", ".common.prototype", ".xplore", ".xplore.reward")
+  for name in (f"rllte{package}" for package in packages):
+    sys.modules[name] = module = types.ModuleType(name)  # Without what it imports.
+    module.__path__ = [str(RLEXPLORE.joinpath(*name.split(".")))]
+  prototype = importlib.import_module("rllte.common.prototype.base_reward")
+  sys.modules["rllte.common.prototype"].BaseReward = prototype.BaseReward
+  rewards = importlib.import_module(f"rllte.xplore.reward.{bonus.lower()}")
+  import torch
+
+  envs = _grids()
+  made = getattr(rewards, bonus)(envs, obs_norm_type="none", **BONUS)
+  latest = torch.as_tensor(envs.reset())
+  rows: list[dict[str, Any]] = []
+
+  def step(actions: np.ndarray) -> None:
+    nonlocal latest
+    reached, reward, done, _ = envs.step(actions)
+    values = (latest, actions[:, None], reward, done, done, reached)
+    row = {
+      name: torch.as_tensor(value, dtype=torch.float32)
+      for name, value in zip(_SAMPLES, values, strict=True)
+    }
+    made.watch(**row)
+    rows.append(row)
+    latest = row["next_observations"]
+    if len(rows) == ROLLOUT:
+      made.compute({name: torch.stack([x[name] for x in rows]) for name in _SAMPLES})
+      rows.clear()
+
+  return _stepping(step, NUM_GRIDS, steps, envs.action_space.n, warm_up=ROLLOUT)
+
+
+_SAMPLES = (
+  *("observations", "actions", "rewards"),
+  *("terminateds", "truncateds", "next_observations"),
+)
+
 TABLES = (
   bench.Table(
     "DQN on CartPole: environment steps per second, an update in each", measure_dqn
@@ -436,4 +562,5 @@ TABLES = (
   ),
   bench.Table("Pong: steps per second of all copies, two threads", measure_atari),
   bench.Table("2,000 Deep Seas of size 10: steps per second of all", measure_deep_sea),
+  bench.Table("16 MiniGrids with a bonus: steps per second of all", measure_bonuses),
 )

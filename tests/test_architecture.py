@@ -52,11 +52,17 @@ ONLY_IN = {
     "environments",
     "agents/bonuses",
     "benchmarks/expected_peers.py",
+    "benchmarks/peers.py",
+    "papers/bonuses/ppo.py",
   ),
   "ale_py": ("environments",),
   "matplotlib": ("experiments", "papers"),
   "absl": ("experiments/flag_table.py",),
-  "stable_baselines3": ("agents/bonuses/wrappers/sb3_wrapper.py", "benchmarks"),
+  "stable_baselines3": (
+    "agents/bonuses/wrappers/sb3_wrapper.py",
+    "benchmarks",
+    "papers/bonuses/ppo.py",
+  ),
   "ray": (
     "experiments/ray_cluster.py",
     "experiments/runners/distributed",

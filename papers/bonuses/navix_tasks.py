@@ -5,6 +5,7 @@ behind walls and not what the agent carries, so that `view` replaces it; its tim
 and rewards are arguments.
 """
 
+import importlib
 import re
 from typing import Any
 
@@ -25,8 +26,7 @@ _PENALTY = 0.9  # A success at step t of T is worth 1 - 0.9 t / T.
 
 def make(task: str) -> Any:
   """The environment of a task such as `DoorKey-8x8`; navix must be installed."""
-  import navix  # noqa: PLC0415
-
+  navix = importlib.import_module("navix")
   name = f"Navix-{task}-v0"
   usual = navix.make(name, observation_fn=navix.observations.symbolic_first_person)
   environment = navix.make(
@@ -55,6 +55,7 @@ class _WithoutPictures:
   def __init__(self, environment: Any):
     self._environment = environment
     self.action_space = environment.action_space
+    self.max_steps = environment.max_steps
     self.observation_fn = environment.observation_fn
 
   def reset(self, key: jax.Array) -> Any:
@@ -70,18 +71,17 @@ class _WithoutPictures:
 
 def _view(state: Any) -> jax.Array:
   """What MiniGrid's agent sees: uint8 `[7, 7, 3]`, what it carries in its cell."""
-  from navix import observations  # noqa: PLC0415
-
+  observations = importlib.import_module("navix").observations
   grid, player = observations.symbolic(state), state.get_player()
   forward = jnp.array(_FORWARD)[player.direction]
   right = jnp.array(_FORWARD)[(player.direction + 1) % 4]
-  ahead = jnp.arange(_SIDE)[::-1, None, None] * forward
-  aside = (jnp.arange(_SIDE) - _SIDE // 2)[None, :, None] * right
-  row, column = jnp.moveaxis(player.position + ahead + aside, -1, 0)
+  ahead = jnp.arange(_SIDE)[::-1, None, None] * forward[None, None]
+  aside = (jnp.arange(_SIDE) - _SIDE // 2)[None, :, None] * right[None, None]
+  row, column = jnp.moveaxis(player.position[None, None] + ahead + aside, -1, 0)
   height, width, _ = grid.shape
   inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
   cells = grid[jnp.clip(row, 0, height - 1), jnp.clip(column, 0, width - 1)]
-  cells = jnp.where(inside[..., None], cells, jnp.array(_WALL, jnp.uint8))
+  cells = jnp.where(inside[..., None], cells, jnp.array([[_WALL]], jnp.uint8))
   own = jnp.array(_FLOOR, jnp.uint8)
   for kind in _CARRIED:
     if kind in state.entities:
@@ -112,7 +112,7 @@ def visible(clear: jax.Array) -> jax.Array:
     bool `[7, 7]`.
   """
   side = clear.shape[1]
-  bits = jnp.left_shift(1, jnp.arange(side))
+  bits = jnp.left_shift(1, jnp.arange(side))[None]
   every = (1 << side) - 1
   rows = jnp.sum(jnp.where(clear, bits, 0), axis=1)
   seen, found = jnp.int32(1 << side // 2), []

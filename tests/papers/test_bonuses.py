@@ -1,0 +1,73 @@
+"""Figures of bonuses: MiniGrid's view, and what is counted of a run."""
+
+import jax
+import numpy as np
+import pytest
+
+from explorax.papers import types
+from explorax.papers.bonuses import minigrid, navix_tasks
+
+
+def process_vis(clear):
+  """The loop of minigrid's `Grid.process_vis`."""
+  seen = np.zeros(clear.shape, bool)
+  seen[-1, clear.shape[1] // 2] = True
+  for row in reversed(range(len(clear))):
+    for columns, side in ((range(6), 1), (range(6, 0, -1), -1)):
+      for column in columns:
+        if seen[row, column] and clear[row, column]:
+          seen[row, column + side] = True
+          if row > 0:
+            seen[row - 1, [column, column + side]] = True
+  return seen
+
+
+def test_cells_behind_walls_are_not_visible():
+  rng = np.random.default_rng(0)
+  for share in np.linspace(0.1, 1.0, 40):
+    clear = rng.random((7, 7)) < share
+    np.testing.assert_array_equal(navix_tasks.visible(clear), process_vis(clear))
+
+
+@pytest.mark.parametrize(
+  ("task", "limit"),
+  [("DoorKey-8x8", 640), ("MultiRoom-N4-S5", 80), ("KeyCorridorS3R2", 270)],
+)
+def test_navix_has_minigrids_view_and_limits(task, limit):
+  pytest.importorskip("navix")
+  with jax.numpy_rank_promotion("allow"):  # navix needs it.
+    environment = navix_tasks.make(task)
+    timestep = jax.jit(environment.reset)(jax.random.PRNGKey(0))
+  assert environment.max_steps == limit
+  assert timestep.observation.shape == (7, 7, 3)
+  assert timestep.observation[-1, 3].tolist() == [1, 0, 0]  # It carries nothing.
+
+
+def test_successes_are_counted_by_the_parts_of_a_run():
+  successes = minigrid.Successes([3, 4], 3000)
+  for step in range(10, 3001, 10):  # Seed 3 succeeds from step 1,010 on.
+    successes.count(3, step, float(step > 1000))
+  successes.count(4, 1500, 1.0)
+  results = successes.results()
+  assert results["solved"].tolist() == [1800, 0]
+  assert results["success"].tolist() == [200 / 300, 1.0]
+  assert results["successes"][0].tolist() == [0.0] * 10 + [1.0] * 20
+  assert results["successes"][1].tolist() == [0.0] * 14 + [1.0] * 16
+
+
+def test_the_best_value_of_a_method_has_the_greatest_share_of_successes():
+  config = minigrid.FIGURES[1].config
+  tuned = [
+    types.CompletedTask(
+      task.name,
+      task.settings,
+      {"success": np.array([-abs(np.log(task.settings["value"] / 0.02))] * 2)},
+      1.0,
+      {},
+    )
+    for task in minigrid.FIGURES[1].tasks(config)
+  ]
+  best = minigrid.best(tuned)
+  assert best["counts"] == best["RND"] == 1  # 0.02
+  assert best["double DQN"] == 0  # 0.01
+  assert best["ICM"] == 0  # 0.03
