@@ -95,32 +95,42 @@ def _heat_map(axes: types.Axes, table: types.Table) -> None:
   axes.spines[:].set_visible(False)
 
 
-def _ranks(axes: types.Axes, table: types.Table) -> None:
-  methods, ranks = ranked(table)
-  styles = drawing.styles(methods)
-  for row, method in enumerate(methods):
-    value, *ends = ranks.at(row)
-    style = styles[method]
-    axes.plot(ends, [row, row], color=style.color, linewidth=1.8)
-    axes.plot(value, row, style.marker, color=style.color, ms=6, mec="white")
+def _styles(methods: Sequence[str]) -> dict[str, drawing.Style]:
+  """Of the best methods and the baseline; all others are grey."""
+  named = [*methods[:_NAMED], *(x for x in methods[_NAMED:] if x == runs.BASELINE)]
+  grey = drawing.Style(layers.GREY, "-", "o")
+  return dict.fromkeys(methods, grey) | drawing.styles(named)
+
+
+def _rows(axes: types.Axes, methods: Sequence[str]) -> None:
   axes.set_yticks(range(len(methods)), methods)
   axes.set_ylim(len(methods) - 0.5, -0.5)
 
 
+def _ranks(axes: types.Axes, table: types.Table) -> None:
+  methods, ranks = ranked(table)
+  for row, style in enumerate(_styles(methods).values()):
+    value, *ends = ranks.at(row)
+    axes.plot(ends, [row, row], color=style.color, linewidth=1.8)
+    axes.plot(value, row, style.marker, color=style.color, ms=6, mec="white")
+  _rows(axes, methods)
+
+
 def _costs(axes: types.Axes, table: types.Table) -> None:
   methods, _ = ranked(table)
-  layers.Rows(milliseconds, {name: {"method": name} for name in methods})(axes, table)
+  for row, (method, style) in enumerate(_styles(methods).items()):
+    layers.draw_row(axes, row, milliseconds(table.where(method=method)), style)
+  _rows(axes, methods)
 
 
 def _profiles(axes: types.Axes, table: types.Table) -> None:
   methods, _ = ranked(table)
-  lines: dict[str, types.Selection] = {name: {"method": name} for name in methods}
-  named = dict.fromkeys([*methods[:_NAMED], runs.BASELINE])
-  grey = {f"_{name}": lines[name] for name in methods if name not in named}
-  thin = {"color": "#BBBBBB", "linewidth": 0.7, "linestyle": "-"}
-  layers.Curves(profile, grey, _TAU, thin=thin)(axes, table)
-  of_named = {name: lines[name] for name in named if name in lines}
-  layers.Curves(profile, of_named, _TAU)(axes, table)
+  for method, style in _styles(methods).items():
+    of_method = profile(table.where(method=method))
+    if style.color == layers.GREY:
+      axes.plot(_TAU, of_method.mean(axis=0), color="#BBBBBB", linewidth=0.7)
+    else:
+      drawing.seeds(axes, _TAU, of_method, label=method, style=style)
 
 
 def _panels(config: runs.Config) -> list[list[panels.Panel]]:
