@@ -19,7 +19,7 @@ PAGE = bench.FOLDER.parent / "docs" / "benchmarks.md"
 RESULTS = bench.FOLDER / "results"
 _NOT_OF_A_DEVICE = ("measured", "peers")
 # The places of the tables of `peers.TABLES`, in their order.
-_PEERS = ("peers_dqn", "peers_device", "peers_atari", "peers_deep_sea")
+_PEERS = ("peers_dqn", "peers_device", "peers_atari", "peers_deep_sea", "peers_bonuses")
 
 
 def tables() -> dict[str, str]:
