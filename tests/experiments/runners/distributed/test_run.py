@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import signal
+import re
 import subprocess
 import sys
 import threading
@@ -281,4 +282,6 @@ def test_a_run_whose_ray_dies_ends_with_a_line(server, tmp_path):
   victim.kill()
   out, err = process.communicate(timeout=60)
   assert process.returncode == 1 and "(raylet)" not in out
-  assert err.startswith("explorax: ") and err.count("\n") == 1 and server in err
+  # Ray's C++ may log an error that reaches no one any more.
+  lines = [x for x in err.splitlines() if not re.match(r"\[\d{4}-\S+ \S+ E \d+", x)]
+  assert len(lines) == 1 and lines[0].startswith("explorax: ") and server in err
