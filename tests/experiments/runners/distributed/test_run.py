@@ -4,8 +4,8 @@ import csv
 import importlib.util
 import json
 import os
-import signal
 import re
+import signal
 import subprocess
 import sys
 import threading
