@@ -264,6 +264,8 @@ def _run(
 
 
 def main() -> None:
+  # In peers' environments, too, ours are of this checkout.
+  sys.path.insert(0, str(FOLDER.parent / "src"))
   name, arguments = sys.argv[1:]
   module, _, function = name.partition(":")
   result = getattr(importlib.import_module(module), function)(**json.loads(arguments))
