@@ -1,11 +1,11 @@
-"""Runs of the papers' figures: training without files, by the name of everything."""
+"""Training for figures: what is recorded of a run that leaves no files."""
 
 import math
 import time
 from typing import NamedTuple
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import launch
+from explorax.experiments import job, launch
 from explorax.experiments.runners import core
 from explorax.papers import types
 
@@ -25,8 +25,17 @@ class Trained(NamedTuple):
   step_seconds: float
 
 
-def train(config: config_lib.RunConfig, context: types.TaskContext) -> Trained:
+def train(
+  config: config_lib.RunConfig,
+  context: types.TaskContext,
+  given: job.Given | None = None,
+) -> Trained:
   """Trains the seeds of a run of `config.steps` steps; reports its progress.
+
+  Args:
+    config: of the run, with `steps`.
+    context: of the task.
+    given: objects that the names in the config do not make.
 
   Raises:
     InterruptedTaskError: if training was stopped before its end.
@@ -59,6 +68,7 @@ def train(config: config_lib.RunConfig, context: types.TaskContext) -> Trained:
       on_evaluation=lambda done: evaluations[done.seed].append(done),
       stop=stop,
     ),
+    given,
   )
   if any(result.interrupted for result in results.values()):
     raise types.InterruptedTaskError

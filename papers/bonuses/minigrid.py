@@ -1,23 +1,23 @@
-"""Which bonuses solve tasks of MiniGrid, on double DQN, and the tuning of their scales.
+"""Which bonuses solve tasks of MiniGrid, on double DQN.
 
 Agents are presets with the same network, replay and number of updates. One setting of
-each, β if it has a bonus, is the best of three in `bonuses/minigrid_tuning`, a smaller
-task with other seeds.
+each, β if it has a bonus, is the best of three in a smaller task with other seeds, with
+which the figure begins.
 """
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from explorax import environments, ranges
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, launch
+from explorax.experiments import job
 from explorax.experiments.recording import significance
-from explorax.experiments.runners import core
-from explorax.papers import claims, layers, panels, types
+from explorax.experiments.reports import markdown
+from explorax.papers import claims, layers, panels, training, types
 from explorax.papers.bonuses import navix_tasks
 
 _BASELINE = "double DQN"
@@ -47,14 +47,12 @@ class Method(NamedTuple):
     setting: that is tuned, a template of its value.
     values: of it, in the tuning. Of β and of the priors' scale they are 0.03, 0.2 and 1
       times the preset's.
-    chosen: the index of the best of these.
     changes: other settings.
   """
 
   agent: str
   setting: str
   values: tuple[float, float, float]
-  chosen: int = 1
   changes: tuple[str, ...] = _GREEDY
 
   def settings(self, value: float) -> tuple[str, ...]:
@@ -74,9 +72,9 @@ _LEAST_EPSILON = (0.01, 0.05, 0.1)
 _EZ = f"exploration=EzGreedy(epsilon={_EPSILON.format('{}')})"
 METHODS = {
   _BASELINE: Method(
-    "double_dqn", f"exploration.epsilon={_EPSILON}", _LEAST_EPSILON, 1, _GREEDY[:1]
+    "double_dqn", f"exploration.epsilon={_EPSILON}", _LEAST_EPSILON, _GREEDY[:1]
   ),
-  "εz-greedy": Method("double_dqn", _EZ, _LEAST_EPSILON, 1, _GREEDY[:1]),
+  "εz-greedy": Method("double_dqn", _EZ, _LEAST_EPSILON, _GREEDY[:1]),
   "counts": _with_bonus("dqn_counts", 0.1),
   "RND": _with_bonus("dqn_rnd", 0.1),
   "NovelD": _with_bonus("dqn_novel_d", 0.3),
@@ -90,14 +88,12 @@ METHODS = {
     "bootstrapped_dqn",
     "prior_scale={:g}",
     _scaled(3.0),
-    1,
     ("num_members=10", *_HEADS),
   ),
   "TDU": Method(
     "tdu",
     "beta={:g}",
     _scaled(1.0),
-    1,
     ("num_members=5", "num_explorers=5", "prior_scale=0.6", *_HEADS),
   ),
 }
@@ -105,7 +101,7 @@ METHODS = {
 
 @dataclasses.dataclass(frozen=True)
 class Config(ranges.Checked):
-  """Settings of the figures; those of agents are `METHODS`'."""
+  """Settings of the figure; those of agents are `METHODS`'."""
 
   # Double DQN solved neither DoorKey-8x8 nor MultiRoom-N4-S5 in 300,000 steps, and
   # counts (β = 0.02) not the former: one seed each.
@@ -115,149 +111,144 @@ class Config(ranges.Checked):
   num_envs: ranges.PositiveInt = 16
   first_seed: ranges.Seed = 100  # Other figures have seeds from 0.
   num_seeds: ranges.PositiveInt = 5
-  seeds_per_task: ranges.PositiveInt = 1  # They run in one program.
+  tuning_task: str = "DoorKey-5x5"
+  tuning_steps: ranges.PositiveInt = 100_000
+  first_tuning_seed: ranges.Seed = 200
+  num_tuning_seeds: ranges.PositiveInt = 2
 
 
-_TUNING = Config(
+_QUICK = Config(
   tasks=("DoorKey-5x5",),
-  num_steps=100_000,
-  first_seed=200,
-  num_seeds=2,
-  seeds_per_task=2,
+  methods=(_BASELINE, "counts"),
+  num_steps=4_000,
+  num_seeds=1,
+  tuning_steps=2_000,
+  num_tuning_seeds=1,
 )
-_QUICK: dict[str, Any] = {
-  "tasks": ("DoorKey-5x5",),
-  "methods": (_BASELINE, "counts"),
-  "num_steps": 4_000,
-  "num_seeds": 1,
-}
 
 
-def _tasks(config: Config, *, tuning: bool) -> list[types.Task]:
+def _tuning(config: Config) -> list[types.Task]:
   return [
     task
-    for name in config.tasks
     for label in config.methods
-    for i, value in enumerate(METHODS[label].values)
-    if tuning or i == METHODS[label].chosen
-    for task in types.split(
-      f"{name}_{label.replace(' ', '_')}_{value:g}",
-      {
-        "task": name,
-        "method": label,
-        "agent": METHODS[label].agent,
-        "value": value,
-        "changes": list(METHODS[label].settings(value)),
-        "num_steps": config.num_steps,
-        "num_envs": config.num_envs,
-      },
-      config.num_seeds,
-      config.seeds_per_task,
-      config.num_steps,
-      config.first_seed,
-    )
+    for value in METHODS[label].values
+    for task in _tasks(config, label, value, config.tuning_task, tuning=True)
   ]
 
 
+def _then(config: Config, tuned: types.Table) -> list[types.Task]:
+  """All tasks, with each method's best value."""
+  return [
+    task
+    for name in config.tasks
+    for label, value in best(tuned).items()
+    for task in _tasks(config, label, value, name, tuning=False)
+  ]
+
+
+def _tasks(
+  config: Config, label: str, value: float, name: str, *, tuning: bool
+) -> list[types.Task]:
+  num_steps = config.tuning_steps if tuning else config.num_steps
+  return types.split(
+    f"{'tuning_' * tuning}{name}_{label.replace(' ', '_')}_{value:g}",
+    {
+      "tuning": tuning,
+      "task": name,
+      "method": label,
+      "agent": METHODS[label].agent,
+      "value": value,
+      "changes": list(METHODS[label].settings(value)),
+      "num_steps": num_steps,
+      "num_envs": config.num_envs,
+    },
+    config.num_tuning_seeds if tuning else config.num_seeds,
+    seconds_per_seed=num_steps,
+    first_seed=config.first_tuning_seed if tuning else config.first_seed,
+  )
+
+
+def best(tuned: types.Table) -> dict[str, float]:
+  """Each method's value with the greatest share of successes in the tuning."""
+  found = {}
+  for label in tuned.values("method"):
+    values = METHODS[label].values
+    found[label] = values[int(np.argmax([_share(tuned, label, x) for x in values]))]
+  return found
+
+
+def _share(tuned: types.Table, label: str, value: float) -> float:
+  """The share of successes of a method's value in the tuning."""
+  chosen = {"tuning": True, "method": label, "value": value}
+  return float(tuned.per_seed("success", **chosen).mean())
+
+
 def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """Trains the seeds of a task in one program; returns what `Successes` counts."""
-  seeds, num_steps = settings["seeds"], settings["num_steps"]
-  successes = Successes(seeds, num_steps)
-  steps = 0
-
-  def after_episode(episode: core.Episode) -> None:
-    nonlocal steps
-    steps = episode.env_steps
-    successes.count(episode.seed, steps, episode.episode_return)
-
-  def stop() -> bool:
-    context.report(min(1.0, steps / num_steps))
-    return False
-
-  results = launch.train_without_files(
+  """Trains a seed; returns its `successes`."""
+  (seed,), name = settings["seeds"], settings["task"]
+  trained = training.train(
     config_lib.RunConfig(
       agent=settings["agent"],
       settings=tuple(settings["changes"]),
-      env=f"navix:Navix-{settings['task']}-v0",
+      env=f"navix:Navix-{name}-v0",
       runner="device",
-      seed=seeds[0],
-      num_seeds=len(seeds),
+      seed=seed,
       num_envs=settings["num_envs"],
-      steps=num_steps,
+      steps=settings["num_steps"],
       eval_episodes=0,
     ),
-    core.Hooks(on_episode=after_episode, stop=stop),
-    job.Given(
-      environment=environments.wrap(navix_tasks.make(settings["task"]), seed=seeds[0])
-    ),
+    context,
+    job.Given(environment=environments.wrap(navix_tasks.make(name), seed=seed)),
   )
-  if any(result.interrupted for result in results.values()):
-    raise types.InterruptedTaskError
-  return successes.results()
+  ends = {
+    seed: [(x.env_steps, x.episode_return) for x in episodes]
+    for seed, episodes in trained.episodes.items()
+  }
+  return successes(ends, settings["num_steps"])
 
 
-class Successes:
-  """Counts the episodes that reach the goal, whose return is not 0."""
+def successes(
+  ends: Mapping[int, Sequence[tuple[int, float]]], num_steps: int
+) -> types.Results:
+  """Counts the episodes that reach the goal, whose return is not 0.
 
-  def __init__(self, seeds: Sequence[int], num_steps: int):
-    self._num_steps = num_steps
-    self._ends: dict[int, list[tuple[int, bool]]] = {seed: [] for seed in seeds}
-    self._solved = dict.fromkeys(seeds, 0)
+  Args:
+    ends: seed → the environment steps and the return at each episode's end.
+    num_steps: of the run.
 
-  def count(self, seed: int, steps: int, episode_return: float) -> None:
-    """Counts an episode that ended after so many environment steps."""
-    ends = self._ends[seed]
-    ends.append((steps, episode_return > 0))
-    latest = [success for _, success in ends[-_WINDOW:]]
-    if len(latest) == _WINDOW and np.mean(latest) >= _SHARE:
-      self._solved[seed] = self._solved[seed] or steps
-
-  def results(self) -> types.Results:
-    """Of each seed `[S]`.
-
-    `solved` is the number of environment steps after which 80 % of the last 100
-    training episodes reached the goal, or 0; `limit` is that of the run; `success` is
+  Returns:
+    Of each seed `[S]`: `solved`, the environment steps after which 80 % of the last 100
+    training episodes reached the goal, or 0; `limit`, the steps of the run; `success`,
     the share of all episodes that reached it; `successes`, `[S, 30]`, the same of those
     that ended in each thirtieth of the run (with none, as before).
-    """
-    ends = [np.array(x, np.float64).reshape(-1, 2) for x in self._ends.values()]
-    return {
-      "solved": np.array([*self._solved.values()]),
-      "limit": np.full(len(ends), self._num_steps),
-      "success": np.array([np.mean(x[:, 1]) if len(x) else 0.0 for x in ends]),
-      "successes": np.stack([_binned(x, self._num_steps) for x in ends]),
-    }
+  """
+  each = [np.array(x, np.float64).reshape(-1, 2) for x in ends.values()]
+  reached = [x[:, 1] > 0 for x in each]
+  solved = []
+  for x, goals in zip(each, reached, strict=True):
+    until = np.concatenate([[0], np.cumsum(goals)])
+    latest = until[_WINDOW:] - until[:-_WINDOW]
+    at = np.flatnonzero(latest >= _SHARE * _WINDOW)
+    solved.append(x[at[0] + _WINDOW - 1, 0] if at.size else 0)
+  return {
+    "solved": np.array(solved, np.int64),
+    "limit": np.full(len(each), num_steps),
+    "success": np.array([np.mean(x) if x.size else 0.0 for x in reached]),
+    "successes": np.stack(
+      [_binned(x[:, 0], y, num_steps) for x, y in zip(each, reached, strict=True)]
+    ),
+  }
 
 
-def _binned(ends: np.ndarray, num_steps: int) -> np.ndarray:
-  """(step, success) `[N, 2]` → the share of successes in each part of the run."""
-  bins = np.minimum((ends[:, 0] - 1) * NUM_BINS // num_steps, NUM_BINS - 1)
+def _binned(steps: np.ndarray, reached: np.ndarray, num_steps: int) -> np.ndarray:
+  """The share of successes in each part of the run."""
+  bins = np.minimum((steps - 1) * NUM_BINS // num_steps, NUM_BINS - 1)
   shares, last = np.zeros(NUM_BINS), 0.0
   for i in range(NUM_BINS):
     if (bins == i).any():
-      last = float(np.mean(ends[bins == i, 1]))
+      last = float(np.mean(reached[bins == i]))
     shares[i] = last
   return shares
-
-
-def best(tuned: Iterable[types.CompletedTask]) -> dict[str, int]:
-  """The index of each method's value with the greatest share of successes."""
-  scores: dict[str, list[tuple[float, int]]] = {}
-  for task in tuned:
-    label, value = task.settings["method"], task.settings["value"]
-    score = float(np.mean(task.results["success"]))
-    index = METHODS[label].values.index(value)
-    scores.setdefault(label, []).append((score, index))
-  return {label: max(of_label)[1] for label, of_label in scores.items()}
-
-
-def _are_chosen(table: types.Table) -> tuple[str, bool | None]:
-  """Whether the best values are those of `METHODS`; the best ones in words."""
-  found = best(table)
-  words = ", ".join(
-    f"{label} {METHODS[label].values[i]:g}" for label, i in found.items()
-  )
-  return words, all(METHODS[label].chosen == i for label, i in found.items())
 
 
 def is_solved(table: types.Table) -> np.ndarray:
@@ -272,7 +263,7 @@ def steps_to_solve(table: types.Table) -> np.ndarray:
 
 
 def _sooner(label: str, table: types.Table) -> types.Finding | None:
-  groups = [table.where(method=name) for name in (label, _BASELINE)]
+  groups = [table.where(tuning=False, method=x) for x in (label, _BASELINE)]
   if not all(groups):
     return None
   return claims.sooner(
@@ -291,8 +282,8 @@ def _claims(config: Config) -> list[types.Claim]:
     claims.Compare(
       f"{label} solves more runs than double DQN",
       lambda table: is_solved(table).reshape(-1, 1),
-      {"method": label},
-      {"method": _BASELINE},
+      {"method": label, "tuning": False},
+      {"method": _BASELINE, "tuning": False},
       "shares {a:.2g} and {b:.2g}, {gap}",
       spec=".2f",
       kind="ours",
@@ -310,6 +301,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
     return panels.Panel(
       layers.Rows(steps_to_solve, lines, is_solved, "not solved"),
       layers.vertical(config.num_steps, linestyle=":"),
+      where={"tuning": False},
       grid="x",
       xscale="log",
       xlabel="environment steps until it is solved",
@@ -320,24 +312,23 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
   return [[of_task(task) for task in config.tasks]]
 
 
-def _tuning_panels(config: Config) -> list[list[panels.Panel]]:
-  lines = {
-    f"{label}, {METHODS[label].values[i]:g}": {
-      "method": label,
-      "value": METHODS[label].values[i],
+def _text(config: Config, table: types.Table) -> str:
+  """The tuning: the share of successes with each value."""
+  chosen, rows = best(table), []
+  for label, value in chosen.items():
+    method = METHODS[label]
+    shares = {
+      f"value {i + 1}": f"{x:g}: {_share(table, label, x):.2f}"
+      for i, x in enumerate(method.values)
     }
-    for label in config.methods
-    for i in range(3)
-  }
-  return [
-    [
-      panels.Panel(
-        layers.Rows("success", lines),
-        grid="x",
-        xlabel=f"share of the training episodes at the goal, {config.tasks[0]}",
-      )
-    ]
-  ]
+    setting = method.setting.partition("=")[0]
+    rows.append(
+      {"method": label, "setting": f"`{setting}`", **shares, "best": f"{value:g}"}
+    )
+  return (
+    f"The share of the training episodes at the goal in {config.tuning_task}, by the "
+    f"value of the setting that was tuned:\n\n{markdown.table(rows)}"
+  )
 
 
 FIGURES = (
@@ -348,35 +339,18 @@ FIGURES = (
     claim="which bonuses make a double DQN solve sparse tasks of MiniGrid that "
     "ε-greedy exploration does not solve is our question.",
     config=Config(),
-    quick=Config(**_QUICK),
-    tasks=functools.partial(_tasks, tuning=False),
+    quick=_QUICK,
+    tasks=_tuning,
+    then=_then,
     compute=run,
     panels=_panels,
     claims=_claims,
+    text=_text,
     caption="A mark is a run of a seed; hollow, at the limit: not solved. Solved: 80 % "
     "of the last 100 training episodes reached the goal. On the right: the number of "
     "runs solved.",
     kind="ours",
     height=4.4,
-    large=True,
-  ),
-  types.Figure(
-    name="bonuses/minigrid_tuning",
-    title="MiniGrid: the scale of each method on a smaller task",
-    source="Our own",
-    claim="the values of `bonuses/minigrid` are the best here.",
-    config=_TUNING,
-    quick=dataclasses.replace(_TUNING, **_QUICK, seeds_per_task=1),
-    tasks=functools.partial(_tasks, tuning=True),
-    compute=run,
-    panels=_tuning_panels,
-    claims=lambda config: [
-      claims.Check("`bonuses/minigrid` has the best values", _are_chosen, exact=True)
-    ],
-    caption="A row for each value of the setting that is tuned: β; ε of double DQN and "
-    "εz-greedy; the priors' scale of bootstrapped DQN. Small marks are seeds.",
-    kind="ours",
-    height=9.0,
     large=True,
   ),
 )

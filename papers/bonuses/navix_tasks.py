@@ -15,12 +15,7 @@ import jax.numpy as jnp
 _SIDE = 7  # Of the view; the agent is in the middle of the last row.
 _FLOOR, _WALL = (1, 0, 0), (2, 5, 0)
 _CARRIED = ("key", "ball", "box")
-_FORWARD = (
-  (0, 1),
-  (1, 0),
-  (0, -1),
-  (-1, 0),
-)  # (row, column): east, south, west, north.
+_FORWARD = ((0, 1), (1, 0), (0, -1), (-1, 0))  # (row, column) east, south, west, north.
 _PENALTY = 0.9  # A success at step t of T is worth 1 - 0.9 t / T.
 
 

@@ -55,7 +55,7 @@ def _tasks(config: Config) -> list[types.Task]:
 
 
 def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """Trains PPO with one seed; returns the results of `minigrid.Successes`."""
+  """Trains PPO with one seed; returns its `minigrid.successes`."""
   import gymnasium  # noqa: PLC0415
   import stable_baselines3  # noqa: PLC0415
   from minigrid import wrappers  # noqa: PLC0415
@@ -73,13 +73,13 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     model = dynamics.Dynamics(hidden_sizes=(64,), embedding_size=32, hidden_size=64)
     bonus = e3b.E3B(dataclasses.replace(model, learning_rate=1e-3))
     venv = sb3_wrapper.BonusVecEnv(venv, bonus, beta=settings["beta"], seed=seed)
-  successes = minigrid.Successes((seed,), num_steps)
+  ends: list[tuple[int, float]] = []
 
   class Count(callbacks.BaseCallback):
     def _on_step(self) -> bool:
       for info in self.locals["infos"]:
         if "episode" in info:  # Monitor's, of the environment's rewards alone.
-          successes.count(seed, self.num_timesteps, info["episode"]["r"])
+          ends.append((self.num_timesteps, info["episode"]["r"]))
       context.report(min(1.0, self.num_timesteps / num_steps))
       return True
 
@@ -96,7 +96,7 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     device="cpu",
   )
   ppo.learn(num_steps, callback=Count())
-  return successes.results()
+  return minigrid.successes({seed: ends}, num_steps)
 
 
 def _claims(config: Config) -> list[types.Claim]:

@@ -262,7 +262,7 @@ FIGURES = (
     caption="Above: mean scores of the evaluation at the end of the run, below them "
     "95 % t-intervals over seeds; methods by their mean rank. Below: mean ranks over "
     "tasks with 95 % bootstrap intervals, for which tasks and the seeds of each method "
-    "and task are drawn; processor time of a step of acting and learning on one core "
+    "and task are drawn; processor time of a step of acting and learning "
     "(geometric mean over tasks; seeds); the share of all runs that score τ or more, "
     "with 95 % bootstrap intervals over seeds (grey: all other methods). Each method "
     "has the one of three values of its parameter of exploration that scored best in "

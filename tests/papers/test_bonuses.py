@@ -29,6 +29,7 @@ def test_cells_behind_walls_are_not_visible():
     np.testing.assert_array_equal(navix_tasks.visible(clear), process_vis(clear))
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize(
   ("task", "limit"),
   [("DoorKey-8x8", 640), ("MultiRoom-N4-S5", 80), ("KeyCorridorS3R2", 270)],
@@ -44,30 +45,28 @@ def test_navix_has_minigrids_view_and_limits(task, limit):
 
 
 def test_successes_are_counted_by_the_parts_of_a_run():
-  successes = minigrid.Successes([3, 4], 3000)
-  for step in range(10, 3001, 10):  # Seed 3 succeeds from step 1,010 on.
-    successes.count(3, step, float(step > 1000))
-  successes.count(4, 1500, 1.0)
-  results = successes.results()
-  assert results["solved"].tolist() == [1800, 0]
-  assert results["success"].tolist() == [200 / 300, 1.0]
+  ends = {3: [(step, float(step > 1000)) for step in range(10, 3001, 10)]}
+  results = minigrid.successes({**ends, 4: [(1500, 1.0)], 5: []}, 3000)
+  assert results["solved"].tolist() == [1800, 0, 0]
+  np.testing.assert_allclose(results["success"], [200 / 300, 1.0, 0.0])
   assert results["successes"][0].tolist() == [0.0] * 10 + [1.0] * 20
   assert results["successes"][1].tolist() == [0.0] * 14 + [1.0] * 16
 
 
-def test_the_best_value_of_a_method_has_the_greatest_share_of_successes():
-  config = minigrid.FIGURES[1].config
-  tuned = [
+def test_the_tasks_have_the_value_with_the_greatest_share_of_successes():
+  (figure,) = minigrid.FIGURES
+  tuned = types.Table(
     types.CompletedTask(
       task.name,
       task.settings,
-      {"success": np.array([-abs(np.log(task.settings["value"] / 0.02))] * 2)},
+      {"success": np.array([-abs(np.log(task.settings["value"] / 0.02))])},
       1.0,
       {},
     )
-    for task in minigrid.FIGURES[1].tasks(config)
-  ]
-  best = minigrid.best(tuned)
-  assert best["counts"] == best["RND"] == 1  # 0.02
-  assert best["double DQN"] == 0  # 0.01
-  assert best["ICM"] == 0  # 0.03
+    for task in figure.tasks(figure.config)
+  )
+  final = {x.settings["method"]: x.settings for x in figure.then(figure.config, tuned)}
+  expected = {"counts": 0.02, "RND": 0.02, "double DQN": 0.01, "ICM": 0.03}
+  assert {label: final[label]["value"] for label in expected} == expected
+  assert "beta=0.02" in final["counts"]["changes"] and len(final) == 13
+  assert "| counts" in figure.text(figure.config, tuned)
