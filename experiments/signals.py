@@ -148,7 +148,8 @@ def stop_on_signals(announce: Announce) -> Iterator[StopRequest]:
   The second signal ends the process within `ending_the_process`; elsewhere, as in a
   notebook, it has its default effect. A signal that is ignored or has a handler of the
   caller's is left alone. Outside the main thread, where Python handles no signals, no
-  request is made.
+  request is made. Within another one, the innermost has the request first, and the
+  others when it ends.
 
   Args:
     announce: called with the signal, from its handler or from another thread.
@@ -159,8 +160,12 @@ def stop_on_signals(announce: Announce) -> Iterator[StopRequest]:
     try:
       yield request
     finally:
-      if request():  # Otherwise the thread would take it for a second one.
+      if request.signal is not None:
+        # Otherwise the thread would take it for a second one.
         request.seen.wait(_SECONDS_TO_READ)
+        if outer is not None:
+          outer.make(request.signal)
+          outer.seen.set()
       _process.request = outer
     return
   handled = _handled()

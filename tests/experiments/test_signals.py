@@ -90,6 +90,15 @@ print("after")
       129,
       ["ended by 1"],
     ),
+    # A run within a pool's task stops both.
+    (
+      "with signals.stop_on_signals(say('the pool by')) as pool:\n"
+      "    with signals.stop_on_signals(say('the run by')) as run:\n"
+      "      send(signal.SIGINT); print(run(), pool(), flush=True)\n"
+      "    print(pool(), flush=True); send(signal.SIGINT); wait()",
+      130,
+      ["the run by 2", "True False", "the pool by 2", "True", "ended by 2"],
+    ),
     # A timer's signal is none of these, and a fork has its own.
     (
       "with signals.stop_on_signals(say('asked by')) as stop:\n"
