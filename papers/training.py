@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from explorax.experiments import config as config_lib
@@ -29,28 +30,36 @@ def train(
   config: config_lib.RunConfig,
   context: types.TaskContext,
   given: job.Given | None = None,
+  *,
+  on_episode: Callable[[core.Episode], None] | None = None,
+  share: Callable[[], float] | None = None,
 ) -> Trained:
-  """Trains the seeds of a run of `config.steps` steps; reports its progress.
+  """Trains the seeds of a run; reports its progress.
 
   Args:
-    config: of the run, with `steps`.
+    config: of the run, with `steps` unless there is a `share`.
     context: of the task.
     given: objects that the names in the config do not make.
+    on_episode: gets the episodes of training, which are then not kept.
+    share: the share of the work that is finished, which ends training when it is 1;
+      None: that of the steps.
 
   Raises:
     InterruptedTaskError: if training was stopped before its end.
   """
-  length = config.steps
-  assert length is not None
+  length = config.steps or math.inf
   episodes: dict[int, list[core.Episode]] = {seed: [] for seed in config.seeds}
   evaluations: dict[int, list[core.Evaluation]] = {seed: [] for seed in config.seeds}
   steps, middle = 0, (0, time.process_time())
   end = middle
 
-  def on_episode(episode: core.Episode) -> None:
+  def count(episode: core.Episode) -> None:
     nonlocal steps
     steps = episode.env_steps
-    episodes[episode.seed].append(episode)
+    if on_episode is None:
+      episodes[episode.seed].append(episode)
+    else:
+      on_episode(episode)
 
   def stop() -> bool:
     nonlocal middle, end
@@ -58,19 +67,21 @@ def train(
       end = steps, time.process_time()
       if 2 * middle[0] < length:
         middle = end
-    context.report(min(1.0, steps / length))
-    return False
+    done = min(1.0, steps / length) if share is None else share()
+    context.report(done)
+    return share is not None and done >= 1.0
 
   results = launch.train_without_files(
     config,
     core.Hooks(
-      on_episode=on_episode,
+      on_episode=count,
       on_evaluation=lambda done: evaluations[done.seed].append(done),
       stop=stop,
     ),
     given,
   )
-  if any(result.interrupted for result in results.values()):
+  is_over = share is not None and share() >= 1.0
+  if not is_over and any(result.interrupted for result in results.values()):
     raise types.InterruptedTaskError
   num_steps, seconds = (y - x for x, y in zip(middle, end, strict=True))
   seconds /= num_steps * config.num_seeds or math.nan

@@ -184,9 +184,21 @@ def _share(tuned: types.Table, label: str, value: float) -> float:
 
 
 def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  """Trains a seed; returns its `successes`."""
-  (seed,), name = settings["seeds"], settings["task"]
-  trained = training.train(
+  """Trains a seed until it has solved its task, in the tuning to the end.
+
+  Returns:
+    `successes`.
+  """
+  (seed,), name, num_steps = settings["seeds"], settings["task"], settings["num_steps"]
+  ends: list[tuple[int, float]] = []
+
+  def share() -> float:
+    if not settings["tuning"] and successes({seed: ends}, num_steps)["solved"]:
+      return 1.0
+    last, _ = ends[-1] if ends else (0, 0.0)
+    return last / (num_steps + 1)  # Below 1: the run takes all its steps.
+
+  training.train(
     config_lib.RunConfig(
       agent=settings["agent"],
       settings=tuple(settings["changes"]),
@@ -194,17 +206,15 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       runner="device",
       seed=seed,
       num_envs=settings["num_envs"],
-      steps=settings["num_steps"],
+      steps=num_steps,
       eval_episodes=0,
     ),
     context,
     job.Given(environment=environments.wrap(navix_tasks.make(name), seed=seed)),
+    on_episode=lambda x: ends.append((x.env_steps, x.episode_return)),
+    share=share,
   )
-  ends = {
-    seed: [(x.env_steps, x.episode_return) for x in episodes]
-    for seed, episodes in trained.episodes.items()
-  }
-  return successes(ends, settings["num_steps"])
+  return successes({seed: ends}, num_steps)
 
 
 def successes(

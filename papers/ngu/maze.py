@@ -12,10 +12,10 @@ import numpy as np
 from explorax import environments, ranges
 from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, launch, overrides, presets
+from explorax.experiments import job, overrides, presets
 from explorax.experiments.recording import significance, statistics
 from explorax.experiments.runners import core
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, training, types
 
 # name → (label, preset, settings that differ from it)
 _EIGHT = ("num_policies=8", "discount=0.997", "min_discount=0.99")  # γ: table 6.
@@ -128,23 +128,7 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   environment = environments.wrap(maze, seed=seed)
   preset = presets.PRESETS[_AGENTS[settings["agent"]][1]]
   agent = preset.make_agent(agent_config(settings), environments.spec(environment))
-  env_steps, coverage, trained = [], [], []
-  steps = 0
-
-  def after_episode(episode: core.Episode) -> None:
-    nonlocal steps
-    steps = episode.env_steps
-    trained.append(episode.metrics["coverage"])
-
-  def after_evaluation(done: core.Evaluation) -> None:
-    env_steps.append(done.env_steps)
-    coverage.append(np.mean([e.metrics["coverage"] for e in done.episodes]))
-
-  def stop() -> bool:
-    context.report(min(1.0, steps / settings["num_steps"]))
-    return False
-
-  results = launch.train_without_files(
+  trained = training.train(
     config_lib.RunConfig(
       runner="device",
       seed=seed,
@@ -152,18 +136,22 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       eval_every=settings["eval_every"],
       eval_episodes=settings["eval_episodes"],
     ),
-    core.Hooks(on_episode=after_episode, on_evaluation=after_evaluation, stop=stop),
+    context,
     job.Given(
       agent, environment, environments.wrap(maze, seed=seed + _EVALUATION_SEED)
     ),
   )
-  if results[seed].interrupted:
-    raise types.InterruptedTaskError
+  evaluations = trained.evaluations[seed]
+  coverage = [np.mean([_coverage(x) for x in each.episodes]) for each in evaluations]
   return {
-    "env_steps": np.array([env_steps], np.int64),
+    "env_steps": np.array([[each.env_steps for each in evaluations]], np.int64),
     "coverage": np.array([coverage], np.float64),
-    "training_coverage": np.array([trained], np.float32),
+    "training_coverage": np.array([[*map(_coverage, trained.episodes[seed])]], "f4"),
   }
+
+
+def _coverage(episode: core.Episode | core.EvaluationEpisode) -> float:
+  return episode.metrics["coverage"]
 
 
 def _lines(config: Config) -> layers.Lines:

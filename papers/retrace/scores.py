@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,10 @@ from explorax import environments, exploration, ranges
 from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, launch, presets
+from explorax.experiments import job, presets
 from explorax.experiments.recording import drawing, significance
 from explorax.experiments.runners import core
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, training, types
 from explorax.papers.tdu import runs
 
 # The figure's four agents, by preset: the column of table 2, and the label.
@@ -115,68 +115,45 @@ def agent_config(settings: types.Settings) -> Any:
 def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """`scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it."""
   game, steps, seeds = GAMES[settings["game"]], settings["num_steps"], settings["seeds"]
-  episodes: dict[int, list[core.Episode]] = {seed: [] for seed in seeds}
-
-  def count(episode: core.Episode) -> None:
-    episodes[episode.seed].append(episode)
-
-  def share(of: Sequence[int] = seeds) -> float:
-    ends = (episodes[seed][-1].env_steps for seed in of if episodes[seed])
-    # Below 1, so that the run takes all its steps.
-    return max([0, *ends]) / (steps + _LONGEST + 1)
-
-  def tell(i: int) -> None:
-    context.report((i + share([seeds[i]])) / len(seeds))
-
   if game.environment.startswith("jax:"):
     environment, params = jax_environments.make(game.environment.removeprefix("jax:"))
-    runs.train(
+    episodes = runs.train(
       settings,
       agent_config(settings),
       environment,
       own_params=[params] * len(seeds),
-      on_episode=count,
-      share=share,
       context=context,
       steps=steps,
-    )
+    ).episodes
   else:
+    episodes = {}
     for i in range(len(seeds)):
-      _train_on_host(settings, seeds[i], count, functools.partial(tell, i))
+      part = functools.partial(_report_part, context, i, len(seeds))
+      episodes |= _train_on_host(settings, seeds[i], types.TaskContext(part)).episodes
   return {
     "scores": np.stack([window_scores(episodes[s], steps, game.is_race) for s in seeds])
   }
 
 
+def _report_part(context: types.TaskContext, i: int, parts: int, done: float) -> None:
+  context.report((i + done) / parts)
+
+
 def _train_on_host(
-  settings: types.Settings,
-  seed: int,
-  on_episode: Callable[[core.Episode], None],
-  on_step: Callable[[], None],
-) -> None:
-  """Trains with one seed in an environment that is not written in JAX.
-
-  Raises:
-    InterruptedTaskError: if training was stopped before its end.
-  """
-
-  def stop() -> bool:
-    on_step()
-    return False
-
+  settings: types.Settings, seed: int, context: types.TaskContext
+) -> training.Trained:
+  """Trains with one seed in an environment that is not written in JAX."""
   environment = environments.make(GAMES[settings["game"]].environment, seed=seed)
   agent = presets.PRESETS[settings["agent"]].make_agent(
     agent_config(settings), environments.spec(environment)
   )
-  results = launch.train_without_files(
+  return training.train(
     config_lib.RunConfig(
       seed=seed, steps=settings["num_steps"], replay="memory", eval_episodes=0
     ),
-    core.Hooks(on_episode=on_episode, stop=stop),
+    context,
     job.Given(agent, environment),
   )
-  if results[seed].interrupted:
-    raise types.InterruptedTaskError
 
 
 def window_scores(

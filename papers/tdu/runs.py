@@ -10,9 +10,9 @@ import numpy as np
 from explorax import environments
 from explorax.environments import binary_tree, deep_sea, jax_types
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, launch, presets
+from explorax.experiments import job, presets
 from explorax.experiments.runners import core
-from explorax.papers import types
+from explorax.papers import training, types
 
 PAPER = "Flennerhag et al. (2020), Temporal Difference Uncertainties"
 BOOTSTRAPPED = "bootstrapped_dqn"  # What paper 4 calls β = 0.
@@ -60,42 +60,32 @@ def train(
   environment: jax_types.Environment,
   *,
   own_params: Sequence[jax_types.Params] = (),
-  on_episode: Callable[[core.Episode], None],
-  share: Callable[[], float],
   context: types.TaskContext,
+  on_episode: Callable[[core.Episode], None] | None = None,
+  share: Callable[[], float] | None = None,
   **end: Any,
-) -> None:
-  """Trains an agent on the device with all seeds of a task, which are consecutive.
+) -> training.Trained:
+  """`training.train` of an agent on the device with a task's seeds, consecutive ones.
 
   Each seed may have its own environment parameters. Training ends after the episodes or
-  steps of `end` (fields of `RunConfig`), or when the finished `share`, which
-  `context.report` receives, is 1.
-
-  Raises:
-    InterruptedTaskError: if training was stopped before its end.
+  steps of `end` (fields of `RunConfig`).
   """
-
-  def stop() -> bool:
-    done = share()
-    context.report(done)
-    return done >= 1.0
-
   adapter = environments.wrap(environment, seed=0)
   preset = presets.PRESETS[settings["agent"]]
   first, *others = settings["seeds"]
-  results = launch.train_without_files(
+  return training.train(
     config_lib.RunConfig(
       runner="device", seed=first, num_seeds=1 + len(others), **end, eval_episodes=0
     ),
-    core.Hooks(on_episode=on_episode, stop=stop),
+    context,
     job.Given(
       agent=preset.make_agent(config, environments.spec(adapter)),
       environment=adapter,
       params=own_params,
     ),
+    on_episode=on_episode,
+    share=share,
   )
-  if any(result.interrupted for result in results.values()) and share() < 1.0:
-    raise types.InterruptedTaskError
 
 
 class Progress:
@@ -186,9 +176,9 @@ def solve(
     config,
     environment,
     own_params=own_params,
+    context=context,
     on_episode=lambda episode: progress.count(episode.seed, metrics(episode)),
     share=progress.share,
-    context=context,
     episodes=settings["max_episodes"],
   )
   return progress.results()

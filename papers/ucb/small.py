@@ -10,7 +10,6 @@ from explorax import exploration, ranges
 from explorax.agents.bonuses import infogain
 from explorax.environments import breakout, jax_environments
 from explorax.experiments import presets
-from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.tdu import episodes, runs
 
@@ -137,27 +136,21 @@ def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
       exploration.Piecewise((1.0, 0.1, 0.01), (num_steps // 10, num_steps // 2))
     )
     config = dataclasses.replace(config, exploration=rule)
-  ends: dict[int, list[int]] = {seed: [] for seed in seeds}
-  returns: dict[int, list[float]] = {seed: [] for seed in seeds}
-
-  def count(episode: core.Episode) -> None:
-    ends[episode.seed].append(episode.env_steps)
-    returns[episode.seed].append(episode.episode_return)
-
   name = settings.get("environment", "breakout")
   environment, params = jax_environments.make(name)
-  runs.train(
+  trained = runs.train(
     settings,
     config,
     environment,
     own_params=[params] * len(seeds),
-    on_episode=count,
-    # Below 1, so that the run takes all its steps.
-    share=lambda: max([0, *(x[-1] for x in ends.values() if x)]) / (num_steps + 1),
     context=context,
     steps=num_steps,
   )
-  found = [means(ends[seed], returns[seed], points(settings)) for seed in seeds]
+  found = []
+  for seed in seeds:
+    of_seed = trained.episodes[seed]
+    ends, returns = [x.env_steps for x in of_seed], [x.episode_return for x in of_seed]
+    found.append(means(ends, returns, points(settings)))
   return {
     "curve": np.stack([curve for curve, _ in found]),
     "best": np.array([best for _, best in found]),
