@@ -1,6 +1,7 @@
 """A shard of replay in a Reverb server, limited by Reverb's own rate limiter."""
 
 import contextlib
+import functools
 import ipaddress
 import pathlib
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import tensorflow as tf
 from reverb import pybind
 
 from explorax.agents import types
+from explorax.agents.replay import adder
 from explorax.agents.replay import reverb as reverb_replay
 from explorax.experiments.runners.distributed import (
   board_client,
@@ -156,15 +158,31 @@ class ReverbInserter:
 
 
 class ReverbWriter(reverb_replay.ReverbWriter):
-  """A writer that does not wait for the server."""
+  """A writer that writes when it sends, and does not wait for the server.
 
-  has_window = False  # Whether it has created one.
+  Reverb's threads and its server wake up once for all steps between two sends, and not
+  beside the actor at each of them.
+  """
+
+  def __init__(self, agent: types.Agent, address: str, chunk_bytes: int = 0):
+    super().__init__(agent, address, chunk_bytes)
+    self.has_window = False  # Whether it has created one.
+    self._calls: list[Callable[[], None]] = []  # Since the last send.
+
+  def append(self, row: adder.Row) -> None:
+    self._calls.append(functools.partial(super().append, row))
+
+  def pad(self) -> None:
+    self._calls.append(super().pad)
 
   def create_window(self, priority: float) -> None:
-    super().create_window(priority)
+    self._calls.append(functools.partial(super().create_window, priority))
     self.has_window = True
 
   def end_episode(self) -> None:
+    self._calls.append(self._end_episode)
+
+  def _end_episode(self) -> None:
     self._begins_episode = True
     # Windows never cross the adder's episodes. Reverb's own episodes, whose end closes
     # and sends a chunk, may be longer: ending one costs as much as several rows.
@@ -172,6 +190,9 @@ class ReverbWriter(reverb_replay.ReverbWriter):
       _in_time(self._writer.EndEpisode, True, 0)
 
   def send(self) -> None:
+    for call in self._calls:
+      call()
+    self._calls.clear()
     _in_time(self._writer.Flush, 0, 0)  # Sends incomplete chunks, too.
 
   def wait(self, milliseconds: int) -> bool:
