@@ -83,7 +83,11 @@ METHODS = {
   "ICM": _with_bonus("dqn_icm", 1.0),
   "Disagreement": _with_bonus("dqn_disagreement", 0.1),
   "RE3": _with_bonus("dqn_re3", 0.05),
-  "NGU": _with_bonus("ngu_dqn", 0.3, "bonus.memory_capacity=641"),
+  # Its bonus alone: seven policies of the preset's mixture only explore, and all
+  # training episodes count.
+  "NGU": _with_bonus(
+    "ngu_dqn", 0.3, "num_policies=1", "min_discount=none", "bonus.memory_capacity=641"
+  ),
   "bootstrapped DQN": Method(
     "bootstrapped_dqn",
     "prior_scale={:g}",

@@ -95,8 +95,8 @@ FIGURES = (
     compute=sparse.run,
     panels=lambda config: sparse.shares(
       {
-        f"{agent['num_policies']} policies": {"num_policies": agent["num_policies"]}
-        for agent in _agents(config).values()
+        label.replace("N", "N = "): {"num_policies": agent["num_policies"]}
+        for label, agent in _agents(config).items()
       }
     ),
     claims=_claims,
