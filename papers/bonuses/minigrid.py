@@ -172,19 +172,39 @@ def _tasks(
   )
 
 
-def best(tuned: types.Table) -> dict[str, float]:
+def best(table: types.Table) -> dict[str, float]:
   """Each method's value with the greatest share of successes in the tuning."""
-  found = {}
-  for label in tuned.values("method"):
-    values = METHODS[label].values
-    found[label] = values[int(np.argmax([_share(tuned, label, x) for x in values]))]
-  return found
+  return {label: max(x, key=lambda y: x[y]) for label, x in _shares(table).items()}
 
 
-def _share(tuned: types.Table, label: str, value: float) -> float:
-  """The share of successes of a method's value in the tuning."""
-  chosen = {"tuning": True, "method": label, "value": value}
-  return float(tuned.per_seed("success", **chosen).mean())
+def _shares(table: types.Table) -> dict[str, dict[float, float]]:
+  """Method → value → the share of successes in the tuning."""
+  tuned = table.where(tuning=True)
+  return {
+    label: {
+      value: float(tuned.per_seed("success", method=label, value=value).mean())
+      for value in tuned.where(method=label).values("value")
+    }
+    for label in tuned.values("method")
+  }
+
+
+def tuning_text(table: types.Table, task: str, settings: Mapping[str, str]) -> str:
+  """A table of the tuning; `settings`: method → the name of what was tuned."""
+  rows = []
+  for label, shares in _shares(table).items():
+    columns = {
+      f"value {i}": f"{value:g}: {share:.2f}"
+      for i, (value, share) in enumerate(shares.items(), start=1)
+    }
+    chosen = f"{best(table)[label]:g}"
+    rows.append(
+      {"method": label, "setting": f"`{settings[label]}`", **columns, "best": chosen}
+    )
+  return (
+    f"The share of the training episodes at the goal in {task}, by the value of the "
+    f"setting that was tuned:\n\n{markdown.table(rows)}"
+  )
 
 
 def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
@@ -327,22 +347,8 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
 
 
 def _text(config: Config, table: types.Table) -> str:
-  """The tuning: the share of successes with each value."""
-  chosen, rows = best(table), []
-  for label, value in chosen.items():
-    method = METHODS[label]
-    shares = {
-      f"value {i + 1}": f"{x:g}: {_share(table, label, x):.2f}"
-      for i, x in enumerate(method.values)
-    }
-    setting = method.setting.partition("=")[0]
-    rows.append(
-      {"method": label, "setting": f"`{setting}`", **shares, "best": f"{value:g}"}
-    )
-  return (
-    f"The share of the training episodes at the goal in {config.tuning_task}, by the "
-    f"value of the setting that was tuned:\n\n{markdown.table(rows)}"
-  )
+  settings = {x: method.setting.partition("=")[0] for x, method in METHODS.items()}
+  return tuning_text(table, config.tuning_task, settings)
 
 
 FIGURES = (
