@@ -207,11 +207,11 @@ class DeviceReplay:
     env, slot, probabilities = draw_uniformly(key, counts, spec.batch_size)
     keys = env * self._max_windows + slot
     if spec.priority_exponent > 0:
-      total = jnp.sum(state.priorities)
       uniforms = jax.random.uniform(key, (spec.batch_size,), jnp.float32)
       by_priority = draw_in_proportion(uniforms, jnp.ravel(state.priorities))
+      has_priority = by_priority[1] > 0  # NaN if all are 0.
       keys, probabilities = jax.tree.map(
-        lambda a, b: jnp.where(total > 0, a, b), by_priority, (keys, probabilities)
+        lambda a, b: jnp.where(has_priority, a, b), by_priority, (keys, probabilities)
       )
     env, slot = keys // self._max_windows, keys % self._max_windows
 
@@ -365,17 +365,22 @@ def draw_in_proportion(
   """
   flat = jnp.pad(values, (0, -values.size % _BLOCK))
   blocks = jnp.reshape(flat, (-1, _BLOCK))
-  until = jnp.cumsum(jnp.sum(blocks, axis=1))
+  sums = jnp.sum(blocks, axis=1)
+  until = jnp.cumsum(sums)
   total = until[-1]
   target = uniforms * total
   block = jnp.searchsorted(until, target, side="right", method="scan_unrolled")
   block = jnp.minimum(block, len(until) - 1)
-  within = jnp.cumsum(blocks[block], axis=1)
+  # Rounding must not select an empty block, nor an index of a 0 in another one. (An
+  # `argmax` over all values would take most of the time.)
+  block = jnp.where(sums[block] > 0, block, jnp.argmax(sums))
+  chosen = blocks[block]
+  within = jnp.cumsum(chosen, axis=1)
   rest = target - (until[block] - within[:, -1])
   inside = jnp.sum(within <= rest[:, None], axis=1)
-  # Rounding must not select an index beyond the last one of the block.
-  last = _BLOCK - 1 - jnp.argmax(blocks[block][:, ::-1] > 0, axis=1)
-  drawn = block * _BLOCK + jnp.minimum(inside, last)
-  # Nor an empty block, if sums that should be equal are not.
-  drawn = jnp.where(flat[drawn] > 0, drawn, jnp.argmax(flat))
+  last = _BLOCK - 1 - jnp.argmax(chosen[:, ::-1] > 0, axis=1)
+  inside = jnp.minimum(inside, last)
+  value = jnp.take_along_axis(chosen, inside[:, None], axis=1)[:, 0]
+  inside = jnp.where(value > 0, inside, last)
+  drawn = block * _BLOCK + inside
   return drawn, flat[drawn] / total
