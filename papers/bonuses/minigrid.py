@@ -46,7 +46,7 @@ class Method(NamedTuple):
     agent: the preset.
     setting: that is tuned, a template of its value.
     values: of it, in the tuning. Of β and of the priors' scale they are 0.03, 0.2 and 1
-      times the preset's.
+      times the preset's, but for Never Give Up.
     changes: other settings.
   """
 
@@ -84,9 +84,13 @@ METHODS = {
   "Disagreement": _with_bonus("dqn_disagreement", 0.1),
   "RE3": _with_bonus("dqn_re3", 0.05),
   # Its bonus alone: seven policies of the preset's mixture only explore, and all
-  # training episodes count.
-  "NGU": _with_bonus(
-    "ngu_dqn", 0.3, "num_policies=1", "min_discount=none", "bonus.memory_capacity=641"
+  # training episodes count. It is about 1/√(10 ε) = 30 in a new state, where the other
+  # bonuses are about 1: its values of β are 30 times smaller.
+  "NGU": Method(
+    "ngu_dqn",
+    "beta={:g}",
+    (0.0003, 0.002, 0.009),
+    (*_GREEDY, "num_policies=1", "min_discount=none", "bonus.memory_capacity=641"),
   ),
   "bootstrapped DQN": Method(
     "bootstrapped_dqn",
