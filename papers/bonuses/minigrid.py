@@ -342,7 +342,8 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       where={"tuning": False},
       grid="x",
       xscale="log",
-      xlabel="environment steps until it is solved",
+      xlabel="environment steps",
+      xlim=(config.num_steps / 15, 1.1 * config.num_steps),
       title=task,
       **unnamed,
     )
@@ -372,7 +373,7 @@ FIGURES = (
     text=_text,
     caption="A mark is a run of a seed; hollow, at the limit: not solved. Solved: 80 % "
     "of the last 100 training episodes reached the goal. On the right: the number of "
-    "runs solved.",
+    "runs solved. NGU's setting was changed after its first runs had been seen.",
     kind="ours",
     height=4.4,
     large=True,
