@@ -26,10 +26,16 @@ def stored(figure: types.Figure) -> types.Table:
   """The results of all the figure's tasks in the documentation."""
   made_by = {"figure": figure.name, "revision": figure.revision}
   results = store.Store(output.RunDirectory(DOCS), f"raw/{figure.file_name}", made_by)
-  tasks = figure.tasks(figure.config)
-  completed = [done for task in tasks if (done := results.read(task)) is not None]
-  assert len(completed) == len(tasks)  # Nothing would be computed again.
-  return types.Table(completed)
+
+  def completed(tasks: list[types.Task]) -> types.Table:
+    found = [done for task in tasks if (done := results.read(task)) is not None]
+    assert len(found) == len(tasks)  # Nothing would be computed again.
+    return types.Table(found)
+
+  table = completed(figure.tasks(figure.config))
+  if figure.then is None:
+    return table
+  return types.Table([*table, *completed(figure.then(figure.config, table))])
 
 
 def made_up(figure: types.Figure) -> types.Table:
