@@ -148,8 +148,8 @@ def stop_on_signals(announce: Announce) -> Iterator[StopRequest]:
   The second signal ends the process within `ending_the_process`; elsewhere, as in a
   notebook, it has its default effect. A signal that is ignored or has a handler of the
   caller's is left alone. Outside the main thread, where Python handles no signals, no
-  request is made. Within another one, the innermost has the request first, and the
-  others when it ends.
+  request is made. If such blocks are nested within `ending_the_process`, the inner one
+  gets the request, and the outer one when the inner one ends.
 
   Args:
     announce: called with the signal, from its handler or from another thread.

@@ -84,8 +84,8 @@ METHODS = {
   "Disagreement": _with_bonus("dqn_disagreement", 0.1),
   "RE3": _with_bonus("dqn_re3", 0.05),
   # Its bonus alone: seven policies of the preset's mixture only explore, and all
-  # training episodes count. It is about 1/√(10 ε) = 30 in a new state, where the other
-  # bonuses are about 1: its values of β are 30 times smaller.
+  # training episodes count. In a new state it is up to 1/√(10 ε) ≈ 30, and so its β is
+  # about 30 times smaller than by the rule of the others.
   "NGU": Method(
     "ngu_dqn",
     "beta={:g}",
@@ -178,7 +178,7 @@ def _tasks(
 
 def best(table: types.Table) -> dict[str, float]:
   """Each method's value with the greatest share of successes in the tuning."""
-  return {label: max(x, key=lambda y: x[y]) for label, x in _shares(table).items()}
+  return {label: max(x, key=x.__getitem__) for label, x in _shares(table).items()}
 
 
 def _shares(table: types.Table) -> dict[str, dict[float, float]]:
@@ -201,7 +201,7 @@ def tuning_text(table: types.Table, task: str, settings: Mapping[str, str]) -> s
       f"value {i}": f"{value:g}: {share:.2f}"
       for i, (value, share) in enumerate(shares.items(), start=1)
     }
-    chosen = f"{best(table)[label]:g}"
+    chosen = f"{max(shares, key=shares.__getitem__):g}"
     rows.append(
       {"method": label, "setting": f"`{settings[label]}`", **columns, "best": chosen}
     )
@@ -221,10 +221,10 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   ends: list[tuple[int, float]] = []
 
   def share() -> float:
-    if not settings["tuning"] and successes({seed: ends}, num_steps)["solved"]:
-      return 1.0
-    last, _ = ends[-1] if ends else (0, 0.0)
-    return last / (num_steps + 1)  # Below 1: the run takes all its steps.
+    if not ends:
+      return 0.0
+    is_over = not settings["tuning"] and _solved_at(np.array(ends)) > 0
+    return 1.0 if is_over else ends[-1][0] / num_steps
 
   training.train(
     config_lib.RunConfig(
@@ -262,20 +262,22 @@ def successes(
   """
   each = [np.array(x, np.float64).reshape(-1, 2) for x in ends.values()]
   reached = [x[:, 1] > 0 for x in each]
-  solved = []
-  for x, goals in zip(each, reached, strict=True):
-    until = np.concatenate([[0], np.cumsum(goals)])
-    latest = until[_WINDOW:] - until[:-_WINDOW]
-    at = np.flatnonzero(latest >= _SHARE * _WINDOW)
-    solved.append(x[at[0] + _WINDOW - 1, 0] if at.size else 0)
   return {
-    "solved": np.array(solved, np.int64),
+    "solved": np.array([_solved_at(x) for x in each], np.int64),
     "limit": np.full(len(each), num_steps),
     "success": np.array([np.mean(x) if x.size else 0.0 for x in reached]),
     "successes": np.stack(
       [_binned(x[:, 0], y, num_steps) for x, y in zip(each, reached, strict=True)]
     ),
   }
+
+
+def _solved_at(ends: np.ndarray) -> int:
+  """The steps after which a run of these ends, `[N, 2]`, has solved its task, or 0."""
+  until = np.concatenate([[0], np.cumsum(ends[:, 1] > 0)])
+  latest = until[_WINDOW:] - until[:-_WINDOW]
+  at = np.flatnonzero(latest >= _SHARE * _WINDOW)
+  return int(ends[at[0] + _WINDOW - 1, 0]) if at.size else 0
 
 
 def _binned(steps: np.ndarray, reached: np.ndarray, num_steps: int) -> np.ndarray:

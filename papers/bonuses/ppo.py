@@ -36,8 +36,7 @@ class Config(ranges.Checked):
   first_seed: ranges.Seed = 100  # Other figures have seeds from 0.
   num_seeds: ranges.PositiveInt = 5
   entropies: types.Distinct[ranges.PositiveFloat] = (0.003, 0.01, 0.03)
-  # With the second one, the bonuses of an episode without success sum to about as much
-  # as a success. The bonus of entropy is then 0.01.
+  # The bonus of entropy is then 0.01.
   betas: types.Distinct[ranges.PositiveFloat] = (0.0003, 0.001, 0.003)
   tuning_environment: str = "MiniGrid-DoorKey-5x5-v0"
   tuning_steps: ranges.PositiveInt = 100_000
