@@ -55,7 +55,7 @@ def measure_dqn(quick: bool = False) -> list[bench.Row]:
   Args:
     quick: one short sample of each, only to see that everything runs.
   """
-  steps = 500 if quick else 5000
+  steps = 500 if quick else 20_000
   return bench.side_by_side(
     {
       "explorax, local runner": functools.partial(_our_dqn, steps),
