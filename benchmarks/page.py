@@ -50,19 +50,21 @@ def _with_origin(table: bench.Row) -> str:
 def _beside_peers() -> dict[str, str]:
   """The tables of the last report; those that it lacks are missing here, too."""
   report = json.loads((RESULTS / "peers.json").read_text(encoding="utf-8"))
-  on, command = report["machine"], "python benchmarks/run.py --only=peers"
-  origin = {
-    "command": command,
-    "commit": on["git_commit"][:7] + "+" * on["git_commit"].endswith("+"),
-    "machine": f"{on['cpu']}, {on['cpus']} cores",
-  }
-  rows = {table["title"]: table["rows"] for table in report["tables"]}
-  names = zip(_PEERS, peers.TABLES, strict=True)
-  return {
-    name: _with_origin({**origin, "rows": [*map(_beside_peer, rows[table.title])]})
-    for name, table in names
-    if table.title in rows
-  }
+  on = report["machine"]
+  found = {}
+  of_title = {table["title"]: table for table in report["tables"]}
+  for name, table in zip(_PEERS, peers.TABLES, strict=True):
+    if measured := of_title.get(table.title):
+      commit = measured["commit"]
+      found[name] = _with_origin(
+        {
+          "command": "python benchmarks/run.py --only=peers",
+          "commit": commit[:7] + "+" * commit.endswith("+"),
+          "machine": f"{on['cpu']}, {on['cpus']} cores",
+          "rows": [*map(_beside_peer, measured["rows"])],
+        }
+      )
+  return found
 
 
 def _beside_peer(row: bench.Row) -> bench.Row:

@@ -145,8 +145,7 @@ def measure_bonuses(quick: bool = False) -> list[bench.Row]:
   """Steps per second of 16 MiniGrids at random actions, with a bonus that is learnt.
 
   The environments, networks and learning rates are the same, and each transition is
-  learnt from once: ours learns in each step from 16 of them (E3B's φ from 256 every 16
-  steps), RLeXplore after 128 steps from batches of 256.
+  learnt from once, in batches of 256: by ours every 16 steps, by RLeXplore after 128.
   """
   steps = ROLLOUT if quick else 8 * ROLLOUT
   rows = []

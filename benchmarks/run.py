@@ -40,7 +40,8 @@ def measure(sections: Iterable[str], quick: bool, output: pathlib.Path) -> bench
   for section in sections:
     for table in importlib.import_module(section).TABLES:
       rows = table.rows(quick)
-      tables.append({"section": section, "title": table.title, "rows": rows})
+      origin = {"section": section, "commit": on["git_commit"]}
+      tables.append({**origin, "title": table.title, "rows": rows})
       print(f"\n{table.title}\n\n{markdown.table(rows)}", flush=True)
       output.mkdir(parents=True, exist_ok=True)
       path = output / "bench.json"

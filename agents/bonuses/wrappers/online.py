@@ -29,11 +29,10 @@ _ARRAYS = (
 )
 
 
-class Learnt(NamedTuple):
-  """What a step changes on the device.
+class Carried(NamedTuple):
+  """What each step changes on the device.
 
   Attributes:
-    learner: of both halves, for all environments.
     acting: the acting half's state, for all environments or, where it is of an episode,
       one for each, `[N, ...]`.
     weights: for acting, with which each environment's episode began, `[N, ...]`; `()`
@@ -41,7 +40,6 @@ class Learnt(NamedTuple):
     moments: of r_int.
   """
 
-  learner: types.LearnerState
   acting: Any
   weights: Any
   moments: exploration.Moments
@@ -51,20 +49,23 @@ class State(NamedTuple):
   """All that changes.
 
   Attributes:
-    learnt: on the device.
+    learner: of both halves, for all environments.
+    carried: from step to step.
     observation: the current ones, encoded, `[N, ...]`.
     start: whether they are the first of their episodes, bool `[N]`.
-    rows, actions: observations `[M, 2, ...]` and int32 `[M, 2]` of transitions that the
-      acting half's networks have not been trained on.
+    rows, actions, stored: observations `[M, 2, ...]`, int32 `[M, 2]` and the acting
+      half's values `[M]` of transitions that have not been learnt from.
     num_rows: the number of these.
     steps: environment steps so far, of all environments.
   """
 
-  learnt: Learnt
+  learner: types.LearnerState
+  carried: Carried
   observation: np.ndarray
   start: np.ndarray
   rows: np.ndarray
   actions: np.ndarray
+  stored: np.ndarray
   num_rows: np.ndarray
   steps: np.ndarray
 
@@ -84,15 +85,13 @@ class OnlineBonus:
   """r_int of the steps of N environments, in one compiled call.
 
   All environments share the networks, their optimizers and the running statistics of
-  the learning half, which is updated on the batch of the N transitions. They also share
-  what an acting half keeps over all episodes (its `begin_episode` is None: the tables
-  of `Counts` and `SimHash`, the density of `PseudoCounts`, the memory of `RE3`), in the
-  order of the environments. Each environment has what belongs to its episode: visits,
-  memory, ellipsoid; with these, the moments of `NeverGiveUp`, and the φ of `E3B` and
-  `NeverGiveUp`, which an episode keeps as it began: N copies.
-
-  Networks for acting are trained on the last `update_period · N` transitions, when
-  there are as many new ones.
+  the learning half. When there are `update_period · N` new transitions, both halves are
+  updated on them. The environments also share what an acting half keeps over all
+  episodes (its `begin_episode` is None: the tables of `Counts` and `SimHash`, the
+  density of `PseudoCounts`, the memory of `RE3`), in the order of the environments.
+  Each environment has what belongs to its episode: visits, memory, ellipsoid; with
+  these, the moments of `NeverGiveUp`, and the φ of `E3B` and `NeverGiveUp`, which an
+  episode keeps as it began: N copies.
 
   Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
   are refused. Where actions are not discrete, a bonus sees all of them as one: counts
@@ -125,7 +124,7 @@ class OnlineBonus:
       normalise: whether to divide r_int by its deviation over all steps so far; 0 while
         all have been equal. The mean is not subtracted.
       seed: of the bonus's networks.
-      update_period: steps between two updates of networks for acting.
+      update_period: steps between two updates.
       layout: the axes of images, such as `chw`; None: found from their shape.
       env: one of the environments, which tells MiniGrid's observations from others.
 
@@ -147,23 +146,25 @@ class OnlineBonus:
         "here; use one of observations, as counts.Counts, rnd.RND or ngu.NeverGiveUp."
       )
     self._num_envs, self._beta, self._normalise = num_envs, beta, normalise
-    self._advance = jax.jit(self._compute, static_argnums=2, donate_argnums=0)
-    self._look = jax.jit(self._compute, static_argnums=2)
+    self._advance = jax.jit(self._compute, static_argnums=(3, 4), donate_argnums=1)
     self._beta_at = jax.jit(functools.partial(schedules.at, beta))
     acting = self._bonus.acting
     self._has_episodes = acting is not None and acting.begin_episode is not None
     self._training = None if acting is None else acting.training
     self._batch_size = space = 0
-    if self._training is not None:
+    if self._training is not None or self._bonus.learning is not None:
       self._batch_size = update_period * num_envs
       space = self._batch_size + num_envs - 1
-      self._train = jax.jit(self._training.update, donate_argnums=0)
+      self._learn = jax.jit(self._update, donate_argnums=0)
+    learner, carried = jax.jit(self._init)(jax.random.PRNGKey(seed))
     self._state = State(
-      jax.jit(self._init)(jax.random.PRNGKey(seed)),
+      learner,
+      carried,
       observation=np.zeros((num_envs, *spec.shape), spec.dtype),
       start=np.ones(num_envs, bool),
       rows=np.zeros((space, 2, *spec.shape), spec.dtype),
       actions=np.zeros((space, 2), np.int32),
+      stored=np.zeros(space, np.float32),
       num_rows=np.array(0),
       steps=np.array(0),
     )
@@ -187,12 +188,12 @@ class OnlineBonus:
     if not mask.any():
       return
     state = self._state
-    learnt, keep = state.learnt, functools.partial(_where, mask)
+    carried, keep = state.carried, functools.partial(_where, mask)
     if self._unfrozen is not None and self._has_episodes:
-      acting = jax.tree.map(keep, self._unfrozen.learnt.acting, learnt.acting)
-      learnt = learnt._replace(acting=acting)
+      acting = jax.tree.map(keep, self._unfrozen.carried.acting, carried.acting)
+      carried = carried._replace(acting=_copied(acting))
     self._state = state._replace(
-      learnt=learnt,
+      carried=carried,
       observation=keep(self._encoded(observations), state.observation),
       start=state.start | mask,
     )
@@ -232,19 +233,19 @@ class OnlineBonus:
       np.asarray(done, bool),
     )
     is_plain = bool(valid.all() and not state.start.any())
-    run = self._advance if self._unfrozen is None else self._look
-    r_int, learnt = run(state.learnt, steps, is_plain)
-    if self._unfrozen is not None:
-      changed = learnt if self._has_episodes else state.learnt
-      learnt = state.learnt._replace(acting=changed.acting, weights=changed.weights)
+    is_frozen = self._unfrozen is not None
+    r_int, stored, carried = self._advance(
+      state.learner, state.carried, steps, is_plain, is_frozen
+    )
     self._state = state._replace(
-      learnt=learnt,
+      carried=carried,
       observation=_where(valid, steps.next_observation, state.observation),
       start=state.start & ~valid,
     )
-    if self._unfrozen is None:
+    if not is_frozen:
       self._state = self._state._replace(steps=state.steps + valid.sum())
-      self._collect(steps)
+      if self._batch_size:
+        self._collect(steps, np.asarray(stored))
     r_int = np.asarray(r_int)
     return np.asarray(beta * r_int, np.float32), r_int
 
@@ -257,6 +258,8 @@ class OnlineBonus:
     """
     if frozen and self._unfrozen is None:
       self._unfrozen = self._state
+      carried = _copied(self._state.carried)
+      self._state = self._state._replace(carried=carried)
     elif not frozen and self._unfrozen is not None:
       self._state, self._unfrozen = self._unfrozen, None
 
@@ -286,8 +289,9 @@ class OnlineBonus:
         )
     ordered = [arrays[name] for name in expected]
     state = jax.tree.unflatten(jax.tree.structure(self._state), ordered)
-    learnt = jax.tree.map(lambda x: jnp.array(x, copy=True), state.learnt)
-    self._state, self._unfrozen = state._replace(learnt=learnt), None
+    learner, carried = _copied((state.learner, state.carried))
+    self._state = state._replace(learner=learner, carried=carried)
+    self._unfrozen = None
 
   def _encoded(self, observations: Any) -> np.ndarray:
     each = unbatched(observations, self._num_envs)
@@ -298,33 +302,26 @@ class OnlineBonus:
       return np.zeros(self._num_envs, np.int32)
     return np.asarray(actions).astype(np.int32) - np.int32(self._first_action)
 
-  def _collect(self, steps: Steps) -> None:
-    """Adds valid transitions to the rows, and trains when they make a batch."""
-    if self._training is None:
-      return
-    state, size = self._state, self._batch_size
-    begin, valid = int(state.num_rows), steps.valid
+  def _collect(self, steps: Steps, stored: np.ndarray) -> None:
+    """Adds valid transitions to the rows, and learns when they make a batch."""
+    state, size, valid = self._state, self._batch_size, steps.valid
+    begin = int(state.num_rows)
     end = begin + int(valid.sum())
     pairs = np.stack([steps.observation, steps.next_observation], axis=1)
     state.rows[begin:end] = pairs[valid]
     state.actions[begin:end, 0] = steps.action[valid]
+    state.stored[begin:end] = stored[valid]
     if end >= size:
-      learnt = state.learnt
+      columns = state.rows, state.actions, state.stored
       # Copies, since the rows are written again while the update may still run.
-      training, _ = self._train(
-        learnt.learner.training,
-        state.rows[:size].copy(),
-        state.actions[:size].copy(),
-        np.ones(size, np.int32),
-      )
-      learner = learnt.learner._replace(training=training)
-      state = state._replace(learnt=learnt._replace(learner=learner))
-      for column in (state.rows, state.actions):
+      learner = self._learn(state.learner, *(x[:size].copy() for x in columns))
+      state = state._replace(learner=learner)
+      for column in columns:
         column[: end - size] = column[size:end].copy()
       end -= size
     self._state = state._replace(num_rows=np.array(end))
 
-  def _init(self, key: jax.Array) -> Learnt:
+  def _init(self, key: jax.Array) -> tuple[types.LearnerState, Carried]:
     learner, acting = self._bonus.init(key), self._bonus.acting
     state, weights = (), ()
     if acting is not None:
@@ -333,7 +330,7 @@ class OnlineBonus:
         state = self._for_each(state)
       if acting.training is not None and acting.refresh is not None:
         weights = self._for_each(acting.training.weights(learner.training))
-    return Learnt(learner, state, weights, exploration.init_moments())
+    return learner, Carried(state, weights, exploration.init_moments())
 
   def _for_each(self, tree: Any) -> Any:
     """Copies of it, `[N, ...]`."""
@@ -341,47 +338,103 @@ class OnlineBonus:
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (n, *jnp.shape(x))), tree)
 
   def _compute(
-    self, learnt: Learnt, steps: Steps, is_plain: bool
-  ) -> tuple[jax.Array, Learnt]:
-    """r_int `[N]`; `is_plain`: no episode starts, and all environments are valid."""
-    learner, acting_state, weights, moments = learnt
-    r_int = jnp.zeros(self._num_envs, jnp.float32)
+    self,
+    learner: types.LearnerState,
+    carried: Carried,
+    steps: Steps,
+    is_plain: bool,
+    is_frozen: bool,
+  ) -> tuple[jax.Array, jax.Array, Carried]:
+    """r_int `[N]`, the acting half's values `[N]`, and what is carried on.
+
+    `is_plain`: no episode starts, and all environments are valid.
+    """
+    acting_state, weights, moments = carried
+    r_int = stored = jnp.zeros(self._num_envs, jnp.float32)
     if self._bonus.acting is not None:
       r_int, acting_state, weights = self._act(
-        self._bonus.acting, learnt, steps, is_plain
+        self._bonus.acting, learner, carried, steps, is_plain
       )
+      stored = r_int
     mask = steps.valid.astype(jnp.float32)
     if self._bonus.learning is not None:
-      no_values = jnp.zeros((0, self._num_envs, 1), jnp.float32)
-      inputs = types.Inputs(
-        td=no_values[..., 0],
-        a_tm1=steps.action,
-        q_tm1=no_values,
-        q_t=no_values,
-        observation_tm1=steps.observation,
-        observation_t=steps.next_observation,
-        stored=r_int,
-        mask=mask,
-        num_later=jnp.zeros_like(mask),
-        q=no_values,
-        observation=steps.observation,
-      ).at(self._bonus.end)
-      r_int, learning = self._bonus.learning.compute(learner.learning, inputs)
-      learner = learner._replace(learning=learning)
+      r_int, _ = self._run_learning(
+        learner.learning,
+        steps.observation,
+        steps.action,
+        steps.next_observation,
+        stored,
+        mask,
+      )
     if self._normalise:
-      moments = exploration.update_moments(moments, r_int, mask)
-      r_int = exploration.over_deviation(moments, r_int)
+      new = exploration.update_moments(moments, r_int, mask)
+      r_int = exploration.over_deviation(new, r_int)
+      moments = moments if is_frozen else new
+    if is_frozen and not self._has_episodes:
+      acting_state = carried.acting
     r_int = jnp.where(steps.valid, r_int, 0.0)
-    return r_int, Learnt(learner, acting_state, weights, moments)
+    return r_int, stored, Carried(acting_state, weights, moments)
+
+  def _update(
+    self,
+    learner: types.LearnerState,
+    rows: jax.Array,
+    actions: jax.Array,
+    stored: jax.Array,
+  ) -> types.LearnerState:
+    """Both halves after an update on transitions."""
+    if self._training is not None:
+      ones = jnp.ones(len(rows), jnp.int32)
+      training, _ = self._training.update(learner.training, rows, actions, ones)
+      learner = learner._replace(training=training)
+    if self._bonus.learning is not None:
+      mask = jnp.ones_like(stored)
+      _, learning = self._run_learning(
+        learner.learning, rows[:, 0], actions[:, 0], rows[:, 1], stored, mask
+      )
+      learner = learner._replace(learning=learning)
+    return learner
+
+  def _run_learning(
+    self,
+    state: Any,
+    observation_tm1: jax.Array,
+    a_tm1: jax.Array,
+    observation_t: jax.Array,
+    stored: jax.Array,
+    mask: jax.Array,
+  ) -> tuple[jax.Array, Any]:
+    """r_int `[M]` of the learning half, and its state after an update on them."""
+    assert self._bonus.learning is not None
+    no_values = jnp.zeros((0, len(stored), 1), jnp.float32)
+    inputs = types.Inputs(
+      td=no_values[..., 0],
+      a_tm1=a_tm1,
+      q_tm1=no_values,
+      q_t=no_values,
+      observation_tm1=observation_tm1,
+      observation_t=observation_t,
+      stored=stored,
+      mask=mask,
+      num_later=jnp.zeros_like(mask),
+      q=no_values,
+      observation=observation_tm1,
+    )
+    return self._bonus.learning.compute(state, inputs.at(self._bonus.end))
 
   def _act(
-    self, acting: types.Acting, learnt: Learnt, steps: Steps, is_plain: bool
+    self,
+    acting: types.Acting,
+    learner: types.LearnerState,
+    carried: Carried,
+    steps: Steps,
+    is_plain: bool,
   ) -> tuple[jax.Array, Any, Any]:
     """Values `[N]` of the acting half, its state, and the weights of episodes."""
     arrives = self._bonus.end == "destination"
     fresh: Any = ()
     if acting.training is not None:
-      fresh = acting.training.weights(learnt.learner.training)
+      fresh = acting.training.weights(learner.training)
 
     def one(state: Any, held: Any, step: Steps) -> tuple[Any, tuple[jax.Array, Any]]:
       """One environment's new state, value, and weights of the episode."""
@@ -423,10 +476,10 @@ class OnlineBonus:
         return one(state, *x)
 
       state, (values, held) = jax.lax.scan(
-        of_all, learnt.acting, (learnt.weights, steps)
+        of_all, carried.acting, (carried.weights, steps)
       )
     else:
-      state, (values, held) = jax.vmap(one)(learnt.acting, learnt.weights, steps)
+      state, (values, held) = jax.vmap(one)(carried.acting, carried.weights, steps)
     return values, state, held
 
 
@@ -441,6 +494,11 @@ def unbatched(observations: Any, num_envs: int) -> Sequence[Any]:
 def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
   """Arrays `[N, ...]`: those of `new` where the mask `[N]` is."""
   return np.where(mask.reshape(-1, *[1] * (np.ndim(old) - 1)), new, old)
+
+
+def _copied(tree: Any) -> Any:
+  """Arrays of the device, which may be donated: those of the host are only borrowed."""
+  return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)
 
 
 def _named(state: State) -> dict[str, np.ndarray]:

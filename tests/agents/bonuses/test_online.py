@@ -54,10 +54,26 @@ def play(bonus, times, chosen=slice(None)):
 
 
 class Trained(types.Bonus):
-  """r_int is the number of updates; the sum of all that was trained on is kept."""
+  """r_int is the number of updates; the sum of all that was trained on is kept.
 
-  def __init__(self, keeps_weights):
+  With a learning half, which keeps sums as well, r_int is a hundred times as large.
+  """
+
+  min_members = 0
+
+  def __init__(self, keeps_weights, learns):
     self.refresh = (lambda held, fresh: held) if keeps_weights else None
+    self.learning = types.Learning(self.init, self.compute) if learns else None
+
+  def init(self, key):
+    return jnp.float32(0), jnp.float32(0), jnp.int32(0), jnp.float32(0)
+
+  def compute(self, state, inputs):
+    change = (inputs.observation_t - inputs.observation_tm1).sum(1) @ inputs.mask
+    new = jnp.float32(1), change, inputs.a_tm1.sum(), inputs.stored.sum()
+    assert len(inputs.stored) in (NUM_ENVS, 3 * NUM_ENVS)
+    total = tuple(a + b for a, b in zip(state, new, strict=True))
+    return 99 * state[0] + inputs.stored, total
 
   def build(self, observation_spec, num_actions):
     def update(state, observation, action, num_transitions):
@@ -77,12 +93,13 @@ class Trained(types.Bonus):
       training,
       self.refresh,
     )
-    return types.IntrinsicReward("destination", acting)
+    return types.IntrinsicReward("destination", acting, self.learning)
 
 
+@pytest.mark.parametrize("learns", [False, True])
 @pytest.mark.parametrize("keeps_weights", [False, True])
-def test_networks_for_acting_are_trained_on_all_valid_transitions(keeps_weights):
-  bonus, rng = make(Trained(keeps_weights)), np.random.default_rng(0)
+def test_both_halves_learn_once_from_each_valid_transition(keeps_weights, learns):
+  bonus, rng = make(Trained(keeps_weights, learns)), np.random.default_rng(0)
   held, transitions, observations = np.zeros(3), [], np.zeros((3, 2))
   starts = np.ones(3, bool)
   bonus.begin(observations)
@@ -93,19 +110,23 @@ def test_networks_for_acting_are_trained_on_all_valid_transitions(keeps_weights)
     held = np.where(starts & valid, updates, held)
     starts = starts & ~valid | done
     _, r_int = bonus.step(actions, reached, done, valid)
-    np.testing.assert_array_equal(
-      r_int, np.where(valid, held if keeps_weights else updates, 0)
-    )
+    values = held if keeps_weights else np.full(3, updates)
+    expected = values + 99 * updates * learns
+    np.testing.assert_array_equal(r_int, np.where(valid, expected, 0))
     for i in np.flatnonzero(valid):
-      transitions.append(((reached - observations)[i].sum(), actions[i]))
+      change = (reached - observations)[i].sum()
+      transitions.append((change, actions[i], values[i]))
     observations = np.where(valid[:, None], reached, observations)
     if done.any():
       observations = np.where(done[:, None], -reached, observations)
       bonus.begin(observations, done)
-  state = bonus._state.learnt.learner.training
   updates = len(transitions) // 9
-  assert state[0] == updates > 5
-  np.testing.assert_array_equal(state[1:], np.sum(transitions[: 9 * updates], axis=0))
+  sums = np.sum(transitions[: 9 * updates], axis=0)
+  state = bonus._state.learner
+  assert state.training[0] == updates > 5
+  np.testing.assert_array_equal(state.training[1:], sums[:2])
+  if learns:
+    np.testing.assert_array_equal(state.learning, [updates, *sums])
 
 
 @pytest.mark.parametrize(
@@ -113,8 +134,8 @@ def test_networks_for_acting_are_trained_on_all_valid_transitions(keeps_weights)
   [
     (EPISODIC, 20),
     # Until what they share has learnt.
-    (rnd.RND((5,), 4, normalisation="none"), 1),
-    (novel_d.NovelD(output_size=4), 1),
+    (rnd.RND((5,), 4, normalisation="none"), 3),
+    (novel_d.NovelD(output_size=4), 3),
   ],
 )
 def test_environments_are_as_several_alone_where_nothing_is_shared(bonus, num_equal):
