@@ -220,11 +220,6 @@ def text(config: runs.Config, table: types.Table) -> str:
     }
     for problem in problems
   ]
-  missing = [
-    f"{problem} is left out: the package `minigrid` is not installed."
-    for problem in config.problems
-    if problem not in problems
-  ]
   groups = []
   for kind in runs.KINDS:
     labels = [x for x in problems if runs.PROBLEMS[x].kind == kind]
@@ -238,7 +233,6 @@ def text(config: runs.Config, table: types.Table) -> str:
       "The best methods by mean score, and those that are not significantly worse "
       "(as in claims, with Holm's correction of all tests against the best):",
       "\n".join(groups),
-      *missing,
       markdown.table(scales),
     ]
   )
