@@ -49,7 +49,7 @@ class Agents(ranges.Checked):
   """
 
   # N; 10, 12, … 50 in the paper, and in `tdu/scaling` for TDU and Bootstrapped DQN.
-  sizes: types.Distinct[types.Size] = (10,)
+  sizes: types.Distinct[types.Size] = (10, 14, 18)
   agents: types.Distinct[Annotated[str, ranges.OneOf(_LABELS)]] = (
     "tdu",
     "bootstrapped_dqn",
@@ -115,19 +115,18 @@ def _limit(config: Any, size: int) -> int:
 
 
 def _panels(config: Any, lines: layers.Lines) -> list[list[panels.Panel]]:
-  limit = max(_limit(config, size) for size in config.sizes)
-  sizes = ", ".join(map(str, config.sizes))
   return [
     [
       episodes.rows(
         lines,
-        limit,
-        where=where,
-        title=f"{version}, N = {sizes}",
+        _limit(config, size),
+        where={**where, "size": size},
+        title=f"{version}, N = {size}",
         **({"yticklabels": []} if where["stochastic"] else {}),
       )
       for version, where in _VERSIONS.items()
     ]
+    for size in config.sizes
   ]
 
 

@@ -22,8 +22,7 @@ class BonusWrapper(gymnasium.Wrapper):
   `info` of each step has `extrinsic_reward`, the environment's, and
   `intrinsic_reward`, r_int without β. A bonus of the destination (novelty) rewards the
   step that arrives there; one of the source or the transition, the step from there.
-  `bonus` is the `online.OnlineBonus`, which learns in each step, can be frozen, saved
-  and loaded.
+  `bonus` is the `online.OnlineBonus`, which can be frozen, saved and loaded.
   """
 
   def __init__(

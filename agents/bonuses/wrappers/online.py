@@ -71,7 +71,10 @@ class State(NamedTuple):
 
 
 class Steps(NamedTuple):
-  """One step of each environment: arrays `[N, ...]`, observations encoded."""
+  """One step of each environment: arrays `[N, ...]`, observations encoded.
+
+  `pays`: whether r_int counts; it is 0 otherwise.
+  """
 
   observation: Any
   action: Any
@@ -79,6 +82,7 @@ class Steps(NamedTuple):
   start: Any
   valid: Any
   done: Any
+  pays: Any
 
 
 class OnlineBonus:
@@ -86,12 +90,13 @@ class OnlineBonus:
 
   All environments share the networks, their optimizers and the running statistics of
   the learning half. When there are `update_period · N` new transitions, both halves are
-  updated on them. The environments also share what an acting half keeps over all
-  episodes (its `begin_episode` is None: the tables of `Counts` and `SimHash`, the
-  density of `PseudoCounts`, the memory of `RE3`), in the order of the environments.
-  Each environment has what belongs to its episode: visits, memory, ellipsoid; with
-  these, the moments of `NeverGiveUp`, and the φ of `E3B` and `NeverGiveUp`, which an
-  episode keeps as it began: N copies.
+  updated on them; r_int of a learning half is 0 before the first update, when its
+  statistics would be of a few values. The environments also share what an acting half
+  keeps over all episodes (its `begin_episode` is None: the tables of `Counts` and
+  `SimHash`, the density of `PseudoCounts`, the memory of `RE3`), in their order. Each
+  environment has what belongs to its episode: visits, memory, ellipsoid; with these,
+  the moments of `NeverGiveUp`, and the φ of `E3B` and `NeverGiveUp`, which an episode
+  keeps as it began: N copies.
 
   Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
   are refused. Where actions are not discrete, a bonus sees all of them as one: counts
@@ -124,7 +129,7 @@ class OnlineBonus:
       normalise: whether to divide r_int by its deviation over all steps so far; 0 while
         all have been equal. The mean is not subtracted.
       seed: of the bonus's networks.
-      update_period: steps between two updates.
+      update_period: steps of all environments between two updates.
       layout: the axes of images, such as `chw`; None: found from their shape.
       env: one of the environments, which tells MiniGrid's observations from others.
 
@@ -205,7 +210,7 @@ class OnlineBonus:
     done: Any,
     valid: np.ndarray | None = None,
   ) -> tuple[np.ndarray, np.ndarray]:
-    """Computes the bonus of one step of each environment, and learns from it.
+    """Computes the bonus of one step of each environment, and keeps it to learn from.
 
     Args:
       actions: `[N, ...]`, those taken.
@@ -224,6 +229,7 @@ class OnlineBonus:
       nothing = np.zeros(self._num_envs, np.float32)
       return nothing, nothing
     state = self._state
+    knows = self._bonus.learning is None or state.steps >= self._batch_size
     steps = Steps(
       state.observation,
       self._indices(actions),
@@ -231,6 +237,7 @@ class OnlineBonus:
       state.start & valid,
       valid,
       np.asarray(done, bool),
+      pays=valid & knows,
     )
     is_plain = bool(valid.all() and not state.start.any())
     is_frozen = self._unfrozen is not None
@@ -317,7 +324,7 @@ class OnlineBonus:
       learner = self._learn(state.learner, *(x[:size].copy() for x in columns))
       state = state._replace(learner=learner)
       for column in columns:
-        column[: end - size] = column[size:end].copy()
+        column[: end - size] = column[size:end]
       end -= size
     self._state = state._replace(num_rows=np.array(end))
 
@@ -356,23 +363,24 @@ class OnlineBonus:
         self._bonus.acting, learner, carried, steps, is_plain
       )
       stored = r_int
-    mask = steps.valid.astype(jnp.float32)
     if self._bonus.learning is not None:
       r_int, _ = self._run_learning(
+        self._bonus.learning,
         learner.learning,
         steps.observation,
         steps.action,
         steps.next_observation,
         stored,
-        mask,
+        steps.valid.astype(jnp.float32),
       )
     if self._normalise:
+      mask = steps.pays.astype(jnp.float32)
       new = exploration.update_moments(moments, r_int, mask)
       r_int = exploration.over_deviation(new, r_int)
       moments = moments if is_frozen else new
     if is_frozen and not self._has_episodes:
       acting_state = carried.acting
-    r_int = jnp.where(steps.valid, r_int, 0.0)
+    r_int = jnp.where(steps.pays, r_int, 0.0)
     return r_int, stored, Carried(acting_state, weights, moments)
 
   def _update(
@@ -388,15 +396,21 @@ class OnlineBonus:
       training, _ = self._training.update(learner.training, rows, actions, ones)
       learner = learner._replace(training=training)
     if self._bonus.learning is not None:
-      mask = jnp.ones_like(stored)
       _, learning = self._run_learning(
-        learner.learning, rows[:, 0], actions[:, 0], rows[:, 1], stored, mask
+        self._bonus.learning,
+        learner.learning,
+        rows[:, 0],
+        actions[:, 0],
+        rows[:, 1],
+        stored,
+        jnp.ones_like(stored),
       )
       learner = learner._replace(learning=learning)
     return learner
 
   def _run_learning(
     self,
+    learning: types.Learning,
     state: Any,
     observation_tm1: jax.Array,
     a_tm1: jax.Array,
@@ -405,7 +419,6 @@ class OnlineBonus:
     mask: jax.Array,
   ) -> tuple[jax.Array, Any]:
     """r_int `[M]` of the learning half, and its state after an update on them."""
-    assert self._bonus.learning is not None
     no_values = jnp.zeros((0, len(stored), 1), jnp.float32)
     inputs = types.Inputs(
       td=no_values[..., 0],
@@ -420,7 +433,7 @@ class OnlineBonus:
       q=no_values,
       observation=observation_tm1,
     )
-    return self._bonus.learning.compute(state, inputs.at(self._bonus.end))
+    return learning.compute(state, inputs.at(self._bonus.end))
 
   def _act(
     self,

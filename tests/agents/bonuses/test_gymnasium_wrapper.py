@@ -107,9 +107,11 @@ def test_a_bonus_of_two_halves():
   """NovelD without its first half: a place pays where it is new in the episode."""
   bonus = novel_d.NovelD(alpha=0.0, output_size=4)
   env = gymnasium_wrapper.BonusWrapper(Line(length=6), bonus, beta=1.0)
-  _, intrinsic = play(env, [1, 1, 0, 1, 1, 0] * 2)  # Places 1, 2, 1, 2, 3, 2.
-  np.testing.assert_array_equal(intrinsic > 0, [1, 1, 0, 0, 1, 0] * 2)
-  # With networks for acting, too. The deviation of errors is 0 until the first update.
+  _, intrinsic = play(env, [1, 1, 0, 1, 1, 0] * 4)  # Places 1, 2, 1, 2, 3, 2.
+  expected = np.array([1, 1, 0, 0, 1, 0] * 4)
+  expected[:8] = 0  # Before the first update.
+  np.testing.assert_array_equal(intrinsic > 0, expected)
+  # With networks for acting, too.
   bonus = e3b.E3B(
     dynamics.Dynamics(embedding_size=4, hidden_size=5),
     lifelong=rnd.RND(normalisation="none", end="destination"),
