@@ -49,7 +49,7 @@ class Agents(ranges.Checked):
   """
 
   # N; 10, 12, … 50 in the paper, and in `tdu/scaling` for TDU and Bootstrapped DQN.
-  sizes: types.Distinct[types.Size] = (10, 14, 18)
+  sizes: types.Distinct[types.Size] = (10,)
   agents: types.Distinct[Annotated[str, ranges.OneOf(_LABELS)]] = (
     "tdu",
     "bootstrapped_dqn",
