@@ -364,15 +364,9 @@ class OnlineBonus:
       )
       stored = r_int
     if self._bonus.learning is not None:
-      r_int, _ = self._run_learning(
-        self._bonus.learning,
-        learner.learning,
-        steps.observation,
-        steps.action,
-        steps.next_observation,
-        stored,
-        steps.valid.astype(jnp.float32),
-      )
+      transitions = steps.observation, steps.action, steps.next_observation
+      inputs = self._inputs(*transitions, stored, steps.valid.astype(jnp.float32))
+      r_int, _ = self._bonus.learning.compute(learner.learning, inputs)
     if self._normalise:
       mask = steps.pays.astype(jnp.float32)
       new = exploration.update_moments(moments, r_int, mask)
@@ -396,31 +390,23 @@ class OnlineBonus:
       training, _ = self._training.update(learner.training, rows, actions, ones)
       learner = learner._replace(training=training)
     if self._bonus.learning is not None:
-      _, learning = self._run_learning(
-        self._bonus.learning,
-        learner.learning,
-        rows[:, 0],
-        actions[:, 0],
-        rows[:, 1],
-        stored,
-        jnp.ones_like(stored),
-      )
+      transitions = rows[:, 0], actions[:, 0], rows[:, 1]
+      inputs = self._inputs(*transitions, stored, jnp.ones_like(stored))
+      _, learning = self._bonus.learning.compute(learner.learning, inputs)
       learner = learner._replace(learning=learning)
     return learner
 
-  def _run_learning(
+  def _inputs(
     self,
-    learning: types.Learning,
-    state: Any,
     observation_tm1: jax.Array,
     a_tm1: jax.Array,
     observation_t: jax.Array,
     stored: jax.Array,
     mask: jax.Array,
-  ) -> tuple[jax.Array, Any]:
-    """r_int `[M]` of the learning half, and its state after an update on them."""
+  ) -> types.Inputs:
+    """Of a learning half that reads no values of an agent."""
     no_values = jnp.zeros((0, len(stored), 1), jnp.float32)
-    inputs = types.Inputs(
+    return types.Inputs(
       td=no_values[..., 0],
       a_tm1=a_tm1,
       q_tm1=no_values,
@@ -432,8 +418,7 @@ class OnlineBonus:
       num_later=jnp.zeros_like(mask),
       q=no_values,
       observation=observation_tm1,
-    )
-    return learning.compute(state, inputs.at(self._bonus.end))
+    ).at(self._bonus.end)
 
   def _act(
     self,
