@@ -94,12 +94,12 @@ def _presets(*names: str) -> dict[str, tuple[str, tuple[str, ...]]]:
   return {name: (name, ()) for name in names}
 
 
-def _on_gym(name: str, agents: Sequence[str], steps: int) -> Experiment:
+def _on_gym(name: str, agents: Sequence[str], steps: int, seeds: int = 5) -> Experiment:
   """Ten evaluations of 5 episodes; seeds 0 and 1 had a part in the settings."""
   return Experiment(
     (f"gym:{name}",),
     _presets(*agents),
-    seeds=5,
+    seeds=seeds,
     first_seed=2,
     steps=steps,
     eval_every=steps // 10,
@@ -262,5 +262,5 @@ EXPERIMENTS = {
   ),
   "mountain_car": _on_gym("MountainCar-v0", ("dqn_ez", "dqn"), steps=50_000),
   "acrobot": _on_gym("Acrobot-v1", ("double_dqn",), steps=50_000),
-  "lunar_lander": _on_gym("LunarLander-v3", ("double_dqn",), steps=100_000),
+  "lunar_lander": _on_gym("LunarLander-v3", ("double_dqn",), steps=100_000, seeds=10),
 }
