@@ -93,10 +93,10 @@ class OnlineBonus:
   updated on them; r_int of a learning half is 0 before the first update, when its
   statistics would be of a few values. The environments also share what an acting half
   keeps over all episodes (its `begin_episode` is None: the tables of `Counts` and
-  `SimHash`, the density of `PseudoCounts`, the memory of `RE3`), in their order. Each
-  environment has what belongs to its episode: visits, memory, ellipsoid; with these,
-  the moments of `NeverGiveUp`, and the φ of `E3B` and `NeverGiveUp`, which an episode
-  keeps as it began: N copies.
+  `SimHash`, the density of `PseudoCounts`, the memory of `RE3`), in the order of the
+  environments. Each environment has what belongs to its episode: visits, memory,
+  ellipsoid; with these, the moments of `NeverGiveUp`, and the φ of `E3B` and
+  `NeverGiveUp`, which an episode keeps as it began: N copies.
 
   Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
   are refused. Where actions are not discrete, a bonus sees all of them as one: counts
@@ -129,7 +129,7 @@ class OnlineBonus:
       normalise: whether to divide r_int by its deviation over all steps so far; 0 while
         all have been equal. The mean is not subtracted.
       seed: of the bonus's networks.
-      update_period: steps of all environments between two updates.
+      update_period: steps of the vector between two updates.
       layout: the axes of images, such as `chw`; None: found from their shape.
       env: one of the environments, which tells MiniGrid's observations from others.
 
@@ -229,7 +229,7 @@ class OnlineBonus:
       nothing = np.zeros(self._num_envs, np.float32)
       return nothing, nothing
     state = self._state
-    knows = self._bonus.learning is None or state.steps >= self._batch_size
+    has_learnt = self._bonus.learning is None or state.steps >= self._batch_size
     steps = Steps(
       state.observation,
       self._indices(actions),
@@ -237,7 +237,7 @@ class OnlineBonus:
       state.start & valid,
       valid,
       np.asarray(done, bool),
-      pays=valid & knows,
+      pays=valid & has_learnt,
     )
     is_plain = bool(valid.all() and not state.start.any())
     is_frozen = self._unfrozen is not None
