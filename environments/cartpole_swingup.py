@@ -117,30 +117,42 @@ class CartpoleSwingup(jax_types.Environment):
     Returns:
       uint8 `[104, 240, 3]`.
     """
-    width, height = 6 * PIXELS_PER_METRE, round(2.6 * PIXELS_PER_METRE)
-    # The middle of each pixel; the first row is the top.
-    x = (jnp.arange(width)[None, :] + 0.5 - width / 2) / PIXELS_PER_METRE
-    y = (height / 2 - 0.5 - jnp.arange(height)[:, None]) / PIXELS_PER_METRE
-    cart_x, angle = state.position
-    half_width, half_height = CART_HALF_SIZE
-    on_slider = (jnp.abs(x) < SLIDER_END + half_width) & (jnp.abs(y) < 0.03)
-    at_cart = (jnp.abs(x - cart_x) < half_width) & (jnp.abs(y) < half_height)
-    # The distance to the pole: along it, then to the nearest of its points.
-    along = (x - cart_x) * jnp.sin(angle) + y * jnp.cos(angle)
-    along = jnp.clip(along, 0.0, POLE_LENGTH)
-    away_x = x - cart_x - along * jnp.sin(angle)
-    away_y = y - along * jnp.cos(angle)
-    at_pole = away_x**2 + away_y**2 < POLE_RADIUS**2
+    return draw(*state.position, SLIDER_END, goal=LARGEST_POSITION)
 
-    image = drawing.fill((height, width), COLOURS["background"])
-    for where, what in (
-      (on_slider, "slider"),
-      (on_slider & (jnp.abs(x) < LARGEST_POSITION), "goal"),
-      (at_cart, "cart"),
-      (at_pole, "pole"),
-    ):
-      image = drawing.paint(image, where, COLOURS[what])
-    return image
+
+def draw(
+  cart_x: jax.Array, angle: jax.Array, end: float, *, goal: float = 0.0
+) -> jax.Array:
+  """A cart at `cart_x` with its pole, on a slider from −end to end.
+
+  The slider is green from −goal to goal.
+
+  Returns:
+    uint8 `[104, 240, 3]`.
+  """
+  width, height = 6 * PIXELS_PER_METRE, round(2.6 * PIXELS_PER_METRE)
+  # The middle of each pixel; the first row is the top.
+  x = (jnp.arange(width)[None, :] + 0.5 - width / 2) / PIXELS_PER_METRE
+  y = (height / 2 - 0.5 - jnp.arange(height)[:, None]) / PIXELS_PER_METRE
+  half_width, half_height = CART_HALF_SIZE
+  on_slider = (jnp.abs(x) < end + half_width) & (jnp.abs(y) < 0.03)
+  at_cart = (jnp.abs(x - cart_x) < half_width) & (jnp.abs(y) < half_height)
+  # The distance to the pole: along it, then to the nearest of its points.
+  along = (x - cart_x) * jnp.sin(angle) + y * jnp.cos(angle)
+  along = jnp.clip(along, 0.0, POLE_LENGTH)
+  away_x = x - cart_x - along * jnp.sin(angle)
+  away_y = y - along * jnp.cos(angle)
+  at_pole = away_x**2 + away_y**2 < POLE_RADIUS**2
+
+  image = drawing.fill((height, width), COLOURS["background"])
+  for where, what in (
+    (on_slider, "slider"),
+    (on_slider & (jnp.abs(x) < goal), "goal"),
+    (at_cart, "cart"),
+    (at_pole, "pole"),
+  ):
+    image = drawing.paint(image, where, COLOURS[what])
+  return image
 
 
 def integrate(

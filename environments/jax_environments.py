@@ -7,6 +7,7 @@ from explorax import ranges
 from explorax.environments import (
   binary_tree,
   breakout,
+  cartpole,
   cartpole_swingup,
   chain,
   deep_sea,
@@ -50,6 +51,12 @@ _KINDS = {
     None,
     "on 10 by 10 positions, with MinAtar's rules; 3 actions; ,sticky=<probability> of "
     "repeating the last action; ,time_limit=<steps>",
+  ),
+  "cartpole": _Kind(
+    cartpole.Cartpole,
+    None,
+    "Gymnasium's CartPole-v1: 1 for each step until the pole falls; 2 actions; "
+    ",time_limit=<steps>",
   ),
   "cartpole_swingup": _Kind(
     cartpole_swingup.CartpoleSwingup,

@@ -99,16 +99,13 @@ PROBLEMS = {
   ),
   "gridworld 20": Problem("jax:gridworld/20,time_limit=100", SPARSE, 1.0, _GOAL),
   "Mountain Car": Problem("jax:mountain_car,time_limit=200", SPARSE, 1.0, _GOAL),
-  "CartPole swing-up": Problem(
-    "jax:cartpole_swingup", SPARSE, 1000.0, "an upright pole in all steps"
-  ),
   "MiniGrid DoorKey 6x6": Problem(
     "gym:MiniGrid-DoorKey-6x6-v0", SPARSE, 1.0, "the goal at once", _FEW_UPDATES
   ),
   "Breakout": Problem(
     "jax:breakout", DENSE, 30.0, "all bricks of the first wall", _FEW_UPDATES
   ),
-  "CartPole": Problem("gym:CartPole-v1", DENSE, 500.0, "the longest episode"),
+  "CartPole": Problem("jax:cartpole", DENSE, 500.0, "the longest episode"),
 }
 # Images take about seven core hours more (estimated).
 _IMAGES = ("MiniGrid DoorKey 6x6", "Breakout")

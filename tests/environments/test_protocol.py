@@ -39,6 +39,7 @@ NAMES = (
   "gym:Taxi-v4",
   "jax:binary_tree/4",
   "jax:breakout",
+  "jax:cartpole",
   "jax:cartpole_swingup",
   "jax:chain/9",
   "jax:deep_sea/5",
