@@ -15,7 +15,13 @@ _HEADS = types.Settings(
   ),
   dqn.ENSEMBLE_ATARI,
 )
-_UCB = _HEADS.replace(exploration=exploration.Ucb(scale=0.1))
+# With the paper's λ, or without priors, its heads do not explore Deep Sea (`ucb/parts`).
+_UCB = types.Settings(
+  dataclasses.replace(
+    _HEADS.small, exploration=exploration.Ucb(scale=10.0), prior_scale=3.0
+  ),
+  dataclasses.replace(_HEADS.atari, exploration=exploration.Ucb(scale=0.1)),
+)
 
 PRESETS = (
   dqn.preset(

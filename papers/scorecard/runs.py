@@ -49,7 +49,7 @@ METHODS = {
   "noisy networks": Method("noisy_dqn", "noisy_sigma", (0.1, 1.0)),
   "bootstrapped DQN": Method("bootstrapped_dqn", "prior_scale", (1.0, 10.0)),
   "TDU": _bonus("tdu"),
-  "UCB": Method("ucb", "exploration.scale", (1.0, 10.0)),
+  "UCB": Method("ucb", "exploration.scale", (0.1, 1.0)),
   "epinet": Method("epinet", "prior_scale", (0.3, 3.0)),
   "RND": _bonus("dqn_rnd"),
   "counts": _bonus("dqn_counts"),

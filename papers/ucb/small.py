@@ -96,14 +96,16 @@ def _seconds(problem: types.Settings) -> float:
 def agent_config(settings: types.Settings, **changes: Any) -> Any:
   """The preset's config for small problems, with the settings' members and priors.
 
-  For image observations, the network starts with small convolutions. `temperature` in
+  Ensembles explore by the paper's rules, as on Atari: UCB with λ = 0.1. For image observations, the network starts with small convolutions. `temperature` in
   the settings is InfoGain's.
   """
   if settings.get("temperature"):
     changes["bonus"] = infogain.InfoGain(settings["temperature"])
+  preset = presets.PRESETS[settings["agent"]]
   if settings["agent"] != "double_dqn":
     changes |= {name: settings[name] for name in ("num_members", "prior_scale")}
-  return dataclasses.replace(presets.PRESETS[settings["agent"]].config, **changes)
+    changes["exploration"] = preset.config_for("atari:Breakout").exploration
+  return dataclasses.replace(preset.config, **changes)
 
 
 def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:

@@ -55,7 +55,10 @@ VARIANTS = [
     *("bootstrapped_r2d2_peng", EVERYWHERE, "tdu_r2d2"),
     "beta=0 bonus=none num_explorers=0 num_members=10",
   ),
-  ("bootstrapped_dqn_no_prior", EVERYWHERE, "ucb", "exploration=Thompson"),
+  (
+    *("bootstrapped_dqn_no_prior", EVERYWHERE, "ucb"),
+    "exploration=Thompson prior_scale=0",
+  ),
   ("tdu_r2d2_l", BOTH, "tdu_r2d2", "beta=0.1"),
   ("tdu_r2d2_no_prior_l", BOTH, "tdu_r2d2_no_prior", "beta=0.1"),
   ("dqn_ez", (SMALL,), "dqn", "exploration=EzGreedy(0.05)"),
@@ -71,7 +74,7 @@ VARIANTS = [
   ),
   ("dqn_counts", (SMALL,), "dqn_rnd", "bonus=Counts"),
   ("ucb_infogain", EVERYWHERE, "ucb", "bonus=InfoGain(1) beta=1"),
-  ("ensemble_voting", BOTH, "ucb", "exploration=MajorityVote"),
+  ("ensemble_voting", BOTH, "ucb", "exploration=MajorityVote prior_scale=0"),
   ("rainbow_epsilon", (SMALL,), "rainbow", "exploration=EpsilonGreedy(0.05)"),
   (
     *("rainbow_ez", (SMALL,), "rainbow"),
@@ -154,7 +157,11 @@ PUBLISHED = [
     (name, ATARI, f"{PAPER_3} {HEADS}")
     for name in ("bootstrapped_dqn_no_prior", "ensemble_voting", "ucb", "ucb_infogain")
   ),
-  ("ucb", SMALL, "num_members=10 shared_torso=true exploration=Ucb(0.1)"),
+  # Ours; the paper has Atari only.
+  (
+    *("ucb", SMALL),
+    "num_members=10 shared_torso=true prior_scale=3 exploration=Ucb(10)",
+  ),
   (
     *("tdu", SMALL),
     "num_members=10 num_explorers=10 prior_scale=3 bonus=TDUncertainty beta=1 "

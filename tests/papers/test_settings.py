@@ -25,7 +25,6 @@ from explorax.papers import registry
     ("retrace/online", "step_power=0.4", "step_power"),
     ("retrace/operators", "lambdas=0.5,", "lambdas"),
     ("tdu/fig1", "agents=ngu,", "agents"),
-    ("tdu/fig2", "betas=0.0,", "betas"),
     ("ucb/small", "num_steps=49999", "num_steps"),
   ],
 )
