@@ -77,7 +77,7 @@ class Cartpole(jax_types.Environment):
     self, key: jax.Array, state: State, action: jax.Array, params: Params
   ) -> tuple[State, dm_env.TimeStep]:
     """Pushes the cart for 0.02 s; nothing is random."""
-    x, speed, angle, angular_speed = state.values
+    _, speed, angle, angular_speed = state.values
     force = FORCE * (2.0 * action - 1.0)
     sine, cosine = jnp.sin(angle), jnp.cos(angle)
     mass, lever = CART_MASS + POLE_MASS, POLE_MASS * HALF_LENGTH

@@ -15,7 +15,7 @@ _HEADS = types.Settings(
   ),
   dqn.ENSEMBLE_ATARI,
 )
-# With the paper's λ, or without priors, its heads do not explore Deep Sea (`ucb/parts`).
+# With the paper's λ, or without priors, its heads do not explore Deep Sea: `ucb/parts`.
 _UCB = types.Settings(
   dataclasses.replace(
     _HEADS.small, exploration=exploration.Ucb(scale=10.0), prior_scale=3.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from explorax import ranges
 from explorax.experiments.recording import significance
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, panels, types
 from explorax.papers.tdu import episodes, runs
 
 _VERSIONS: dict[str, types.Selection] = {

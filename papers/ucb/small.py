@@ -96,8 +96,9 @@ def _seconds(problem: types.Settings) -> float:
 def agent_config(settings: types.Settings, **changes: Any) -> Any:
   """The preset's config for small problems, with the settings' members and priors.
 
-  Ensembles explore by the paper's rules, as on Atari: UCB with λ = 0.1. For image observations, the network starts with small convolutions. `temperature` in
-  the settings is InfoGain's.
+  Ensembles explore by the paper's rules, as on Atari: UCB with λ = 0.1. For image
+  observations, the network starts with small convolutions. `temperature` in the
+  settings is InfoGain's.
   """
   if settings.get("temperature"):
     changes["bonus"] = infogain.InfoGain(settings["temperature"])
