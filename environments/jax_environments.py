@@ -9,6 +9,7 @@ from explorax.environments import (
   breakout,
   cartpole,
   cartpole_swingup,
+  catch,
   chain,
   deep_sea,
   disco_maze,
@@ -63,6 +64,11 @@ _KINDS = {
     None,
     "dm_control's, with a reward only for a balanced pole in the middle; 3 actions; "
     ",time_limit=<steps>",
+  ),
+  "catch": _Kind(
+    catch.Catch,
+    None,
+    "bsuite's: a paddle catches a falling ball; 3 actions; no settings",
   ),
   "chain": _Kind(
     chain.Chain,

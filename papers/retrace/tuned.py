@@ -16,8 +16,13 @@ _EARLY = 1
 class Config(ranges.Checked):
   """Settings of the figure; all others are those of `retrace/fig1`."""
 
-  games: types.Distinct[Annotated[str, ranges.OneOf(scores.GAMES)]] = tuple(
-    scores.GAMES
+  # Without the other figure's swing-up of CartPole: its scores are below 5 of 1,000.
+  games: types.Distinct[Annotated[str, ranges.OneOf(scores.GAMES)]] = (
+    "breakout",
+    "cartpole",
+    "mountain_car",
+    "gridworld",
+    "catch",
   )
   lambdas: types.Rising[ranges.Probability] = (0.5, 0.9, 1.0)
   learning_rates: types.Rising[ranges.PositiveFloat] = (3e-4, 1e-3, 3e-3)

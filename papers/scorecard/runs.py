@@ -106,6 +106,7 @@ PROBLEMS = {
     "jax:breakout", DENSE, 30.0, "all bricks of the first wall", _FEW_UPDATES
   ),
   "CartPole": Problem("jax:cartpole", DENSE, 500.0, "the longest episode"),
+  "Catch": Problem("jax:catch", DENSE, 1.0, "each ball caught"),
 }
 # Images take about seven core hours more (estimated).
 _IMAGES = ("MiniGrid DoorKey 6x6", "Breakout")

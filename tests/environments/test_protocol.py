@@ -41,6 +41,7 @@ NAMES = (
   "jax:breakout",
   "jax:cartpole",
   "jax:cartpole_swingup",
+  "jax:catch",
   "jax:chain/9",
   "jax:deep_sea/5",
   "jax:deep_sea/5,stochastic=true",

@@ -105,7 +105,7 @@ def test_the_setting_with_the_best_mean_score_is_used_and_ties_keep_the_presets(
   final = results.where(uniform=lambda x: x is not None)
   assert final.where(method="RND").values("value") == [1.0]
   assert final.where(method="counts").values("value") == [None]
-  assert len(final) == 17 * 5
+  assert len(final) == 17 * 6
   tuned = [set(x.settings["seeds"]) for x in results.where(uniform=None)]
   assert not set.union(*tuned) & {s for x in final for s in x.settings["seeds"]}
 
@@ -121,7 +121,7 @@ def test_the_best_group_has_what_is_not_significantly_worse():
   results = made_up(config, returns)
   group, means = table.best_group(results, runs.DENSE)
   assert set(group) == {"TDU", "epinet"} and len(means) == len(runs.METHODS)
-  assert "- dense rewards (CartPole): TDU (" in FIGURE.text(config, results)
+  assert "- dense rewards (CartPole, Catch): TDU (" in FIGURE.text(config, results)
   findings = {finding.claim: finding for finding in FIGURE.judge(config, results)}
   assert len(findings) == 2 * 16
   found = findings["TDU scores more than double DQN where rewards are rare"]
