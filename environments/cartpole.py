@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Cartpole(jax_types.Environment):
-  """Gymnasium's CartPole-v1: each step earns 1 until the pole falls.
+  """Gymnasium's CartPole-v1, in float32: each step earns 1 until the pole falls.
 
   Actions 0 and 1 push with −10 and 10 newtons for 0.02 s, with Euler's method. An
   episode terminates where |x| > 2.4 or |θ| > 12°, and is truncated after 500 steps. The

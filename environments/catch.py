@@ -16,7 +16,7 @@ COLOURS = {"space": (230, 230, 230), "paddle": (30, 60, 200), "ball": (230, 180,
 
 
 class Params(NamedTuple):
-  """There is none."""
+  """There are none."""
 
 
 class State(NamedTuple):

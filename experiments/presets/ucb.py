@@ -15,7 +15,7 @@ _HEADS = types.Settings(
   ),
   dqn.ENSEMBLE_ATARI,
 )
-# With the paper's λ, or without priors, its heads do not explore Deep Sea: `ucb/parts`.
+# Off Atari as `ucb/parts` chose, in Deep Sea: with the paper's λ it does not explore.
 _UCB = types.Settings(
   dataclasses.replace(
     _HEADS.small, exploration=exploration.Ucb(scale=10.0), prior_scale=3.0

@@ -1,6 +1,7 @@
 """Paper 5, Retrace: figures and what they compute.
 
     scores.py        figure 1: inter-algorithm scores on small games; training
+    tuned.py         our own: figure 1 with each agent's best step size, and by λ
     operators.py     our own: contraction, control, bias and variance of the operators
     measurements.py  what it computes
     online.py        theorem 3: the online algorithm

@@ -14,9 +14,9 @@ _EARLY = 1
 
 @dataclasses.dataclass(frozen=True)
 class Config(ranges.Checked):
-  """Settings of the figure; all others are those of `retrace/fig1`."""
+  """Settings of the figure; the agents' other settings are those of `retrace/fig1`."""
 
-  # Without the other figure's swing-up of CartPole: its scores are below 5 of 1,000.
+  # Those of `retrace/fig1`, but for its swing-up of CartPole, which no agent learns.
   games: types.Distinct[Annotated[str, ranges.OneOf(scores.GAMES)]] = (
     "breakout",
     "cartpole",
@@ -26,7 +26,8 @@ class Config(ranges.Checked):
   )
   lambdas: types.Rising[ranges.Probability] = (0.5, 0.9, 1.0)
   learning_rates: types.Rising[ranges.PositiveFloat] = (3e-4, 1e-3, 3e-3)
-  num_steps: Annotated[int, ranges.Range(ge=20_000)] = 100_000  # See `scores.Config`.
+  # An episode must end in each tenth of a run.
+  num_steps: Annotated[int, ranges.Range(ge=20_000)] = 100_000
   first_seed: ranges.Seed = 100  # `retrace/fig1` has 0 to 4.
   # The first half chooses each agent's step size, the second half tests.
   num_seeds: Annotated[int, ranges.Range(ge=2)] = 10

@@ -1,6 +1,6 @@
 """Paper 4, temporal difference uncertainties: figures and what they compute.
 
-    deep_sea.py     figures 1 and 2: which agents solve Deep Sea; bonus and priors
+    deep_sea.py     figure 1: which agents solve Deep Sea
     binary_tree.py  figures 4 and 5: TDU in trees of growing depth
     bias.py         proposition 2: the bias of uncertainty about TD errors and values
     atari.py        figure 3: R2D2 on Atari

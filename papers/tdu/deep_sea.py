@@ -58,9 +58,8 @@ class Config(ranges.Checked):
   )
   max_episodes: ranges.PositiveInt = 1500  # 10 000 in bsuite.
   num_seeds: ranges.PositiveInt = 5  # Not in the paper.
-  seeds_per_task: ranges.PositiveInt = (
-    5  # They run in parallel; a task ends with the slowest seed.
-  )
+  # They run in one program; a task ends with the slowest seed.
+  seeds_per_task: ranges.PositiveInt = 5
 
 
 def _tasks(config: Config) -> list[types.Task]:

@@ -111,7 +111,10 @@ def _claims(config: Config) -> list[types.Claim]:
     *claims.corrected(
       [
         ours(
-          "priors make all these agents explore", most, least, "with and without priors"
+          "priors make these agents, pooled, explore",
+          most,
+          least,
+          "with and without priors",
         ),
         ours(
           "separate networks explore more than heads on one torso (UCB and voting)",

@@ -280,8 +280,8 @@ FIGURES = (
     source="Chen et al. (2017), UCB Exploration via Q-Ensembles; a figure of our own",
     claim="on Atari, ensemble voting outperforms double DQN and bootstrapped DQN, UCB "
     "exploration outperforms ensemble voting, and InfoGain has no uniform benefit on "
-    "top of it. Here the same agents, with the presets' λ = 0.1, which is Atari's, and "
-    "one torso of all heads, are on Breakout by MinAtar's rules, judged by the best "
+    "top of it. Here the same agents, with Atari's λ = 0.1, no priors and one torso "
+    "of all heads, are on Breakout by MinAtar's rules, judged by the best "
     f"mean of {_WINDOW} consecutive episodes, and, as an extension of ours, on Deep "
     "Sea.",
     config=Config(),
