@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax import ranges
 from explorax.environments import cartpole_swingup, jax_types
 
 # Gymnasium's, in metres, kilograms, seconds and newtons.
@@ -20,16 +19,6 @@ HALF_LENGTH = 0.5  # Of the pole.
 FORCE = 10.0
 LARGEST_POSITION = 2.4
 LARGEST_ANGLE = np.float32(np.deg2rad(12))
-
-
-class Params(NamedTuple):
-  """Parameters that may change without recompilation.
-
-  Attributes:
-    time_limit: steps after which an episode is truncated, int32 `[]`.
-  """
-
-  time_limit: jax.Array | ranges.PositiveInt
 
 
 class State(NamedTuple):
@@ -57,8 +46,8 @@ class Cartpole(jax_types.Environment):
 
   num_actions = 2
 
-  def default_params(self) -> Params:
-    return Params(time_limit=500)
+  def default_params(self) -> jax_types.TimeLimit:
+    return jax_types.TimeLimit(time_limit=500)
 
   def observation_spec(self) -> dm_env.specs.BoundedArray:
     high = np.array(
@@ -68,13 +57,15 @@ class Cartpole(jax_types.Environment):
       (4,), np.float32, -high, high, "position and velocity"
     )
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+  def reset(
+    self, key: jax.Array, params: jax_types.TimeLimit
+  ) -> tuple[State, dm_env.TimeStep]:
     """The pole almost upright and at rest."""
     values = jax.random.uniform(key, (4,), jnp.float32, -0.05, 0.05)
     return State(values, jnp.int32(0)), jax_types.restart(values)
 
   def step(
-    self, key: jax.Array, state: State, action: jax.Array, params: Params
+    self, key: jax.Array, state: State, action: jax.Array, params: jax_types.TimeLimit
   ) -> tuple[State, dm_env.TimeStep]:
     """Pushes the cart for 0.02 s; nothing is random."""
     _, speed, angle, angular_speed = state.values
@@ -98,7 +89,7 @@ class Cartpole(jax_types.Environment):
       truncated=state.time >= params.time_limit,
     )
 
-  def render(self, state: State, params: Params) -> jax.Array:
+  def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
     """The cart and the pole on the track, which ends where episodes do.
 
     Returns:

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax import ranges
 from explorax.environments import drawing, jax_types
 
 # dm_control's cartpole.xml, in metres, kilograms and seconds.
@@ -44,16 +43,6 @@ COLOURS = {
 }
 
 
-class Params(NamedTuple):
-  """Parameters that may change without recompilation.
-
-  Attributes:
-    time_limit: steps after which an episode is truncated, int32 `[]`.
-  """
-
-  time_limit: jax.Array | ranges.PositiveInt
-
-
 class State(NamedTuple):
   """The position and velocity of cart and pole.
 
@@ -85,13 +74,15 @@ class CartpoleSwingup(jax_types.Environment):
 
   num_actions = len(CONTROLS)
 
-  def default_params(self) -> Params:
-    return Params(time_limit=1000)
+  def default_params(self) -> jax_types.TimeLimit:
+    return jax_types.TimeLimit(time_limit=1000)
 
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((5,), np.float32, "position and velocity")
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+  def reset(
+    self, key: jax.Array, params: jax_types.TimeLimit
+  ) -> tuple[State, dm_env.TimeStep]:
     """The pole hanging, almost at rest."""
     noise = 0.01 * jax.random.normal(key, (2, 2), jnp.float32)
     hanging = jnp.asarray([0.0, np.pi], jnp.float32)
@@ -99,7 +90,7 @@ class CartpoleSwingup(jax_types.Environment):
     return state, jax_types.restart(_observe(state))
 
   def step(
-    self, key: jax.Array, state: State, action: jax.Array, params: Params
+    self, key: jax.Array, state: State, action: jax.Array, params: jax_types.TimeLimit
   ) -> tuple[State, dm_env.TimeStep]:
     """Pushes the cart for 0.01 s; nothing is random."""
     control = jnp.asarray(CONTROLS, jnp.float32)[action]
@@ -111,7 +102,7 @@ class CartpoleSwingup(jax_types.Environment):
       _observe(state), upright & in_reach, truncated=state.time >= params.time_limit
     )
 
-  def render(self, state: State, params: Params) -> jax.Array:
+  def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
     """The cart on its slider, green where there is a reward, and the pole.
 
     Returns:

@@ -27,16 +27,6 @@ RENDERED_PIXELS = 8
 VISITED_COLOUR = (0, 96, 0)
 
 
-class Params(NamedTuple):
-  """Parameters that may change without recompilation.
-
-  Attributes:
-    time_limit: steps after which an episode is truncated, int32 `[]`.
-  """
-
-  time_limit: jax.Array | ranges.PositiveInt
-
-
 class State(NamedTuple):
   """An episode.
 
@@ -84,13 +74,15 @@ class DiscoMaze(ranges.Checked, jax_types.Environment):
         f"DiscoMaze.size is {self.size}; it must be odd, so that a wall surrounds it."
       )
 
-  def default_params(self) -> Params:
-    return Params(time_limit=2 * self.size**2)
+  def default_params(self) -> jax_types.TimeLimit:
+    return jax_types.TimeLimit(time_limit=2 * self.size**2)
 
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((self.size, self.size, 3), np.uint8, "maze")
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+  def reset(
+    self, key: jax.Array, params: jax_types.TimeLimit
+  ) -> tuple[State, dm_env.TimeStep]:
     """A new maze, with the agent at a random position."""
     maze_key, start_key, colour_key = jax.random.split(key, 3)
     is_open = mazes.perfect_maze(maze_key, self.size)
@@ -107,7 +99,7 @@ class DiscoMaze(ranges.Checked, jax_types.Environment):
     return state, jax_types.restart(_observe(state))
 
   def step(
-    self, key: jax.Array, state: State, action: jax.Array, params: Params
+    self, key: jax.Array, state: State, action: jax.Array, params: jax_types.TimeLimit
   ) -> tuple[State, dm_env.TimeStep]:
     """Moves the agent and recolours the walls."""
     target = state.position + jnp.asarray(MOVES, jnp.int32)[action]
@@ -124,11 +116,11 @@ class DiscoMaze(ranges.Checked, jax_types.Environment):
       _observe(state), 0.0, terminated=hit, truncated=state.time >= params.time_limit
     )
 
-  def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
+  def metrics(self, state: State, params: jax_types.TimeLimit) -> dict[str, jax.Array]:
     """`coverage`, in (0, 1]."""
     return {"coverage": state.visited.sum() / mazes.num_open(self.size)}
 
-  def render(self, state: State, params: Params) -> jax.Array:
+  def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
     """The maze, enlarged, with the positions visited in this episode.
 
     Returns:

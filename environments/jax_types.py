@@ -5,14 +5,26 @@ the discount 1 instead of dm_env's None, as agents see them.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import dm_env
 import jax
 import jax.numpy as jnp
 
+from explorax import ranges
+
 State = Any  # A pytree of arrays.
 Params = Any  # A pytree of arrays or numbers.
+
+
+class TimeLimit(NamedTuple):
+  """Parameters of environments with a time limit alone.
+
+  Attributes:
+    time_limit: steps after which an episode is truncated, int32 `[]`.
+  """
+
+  time_limit: jax.Array | ranges.PositiveInt
 
 
 class Environment(Protocol):

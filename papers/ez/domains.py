@@ -282,7 +282,7 @@ class CartPole(ranges.Checked):
       runs.Cell(in_cartpole, self.map_cells),
       self.map_cells**2,
       shortest_episode=self.time_limit,
-      params=cartpole_swingup.Params(self.time_limit),
+      params=jax_types.TimeLimit(self.time_limit),
       # The weights of one seed fill a CPU's caches; an accelerator can run many seeds.
       options={"sequential": (scaled and jax.default_backend() == "cpu") or None},
     )
