@@ -108,7 +108,8 @@ class CartpoleSwingup(jax_types.Environment):
     Returns:
       uint8 `[104, 240, 3]`.
     """
-    return draw(*state.position, SLIDER_END, goal=LARGEST_POSITION)
+    x, angle = state.position
+    return draw(x, angle, SLIDER_END, goal=LARGEST_POSITION)
 
 
 def draw(
