@@ -35,7 +35,8 @@ class Preset:
     config: its settings.
     make_agent: (config, the environment's spec) → the agent.
     on: prefix of an environment's name → the settings for it, if they differ. Those
-      for `gym:` are also for users' environments and for gymnax's and other libraries'.
+      for `gym:` are also for `jax:cartpole`, users' environments, and gymnax's and other
+      libraries'.
     atari_profile: its paper's preprocessing of Atari frames, for names without a
       profile; fields that a name sets are changed in it.
   """
@@ -62,7 +63,9 @@ class Preset:
     """The settings for `kind:name`, or for a user's `module:function`."""
     kind, _, _ = environment_name.partition(":")
     # Those of users and of other libraries have episodes and returns of any size.
-    name = environment_name if kind in ("atari", "bsuite", "jax") else "gym:"
+    own = kind in ("atari", "bsuite", "jax")
+    own = own and environment_name.partition(",")[0] != "jax:cartpole"  # Gymnasium's.
+    name = environment_name if own else "gym:"
     for prefix, config in self.on.items():
       if name.startswith(prefix):
         return config

@@ -285,7 +285,8 @@ def test_paper_1s_rnd_has_the_network_of_dqn():
 def test_settings_depend_on_the_kind_of_environment(name):
   preset = presets.PRESETS[name]
   assert config(name, "jax:catch") is preset.config
-  for env in ("my_module:make", "gymnax:CartPole-v1"):
+  assert config(name, "jax:cartpole_swingup") is preset.config
+  for env in ("my_module:make", "gymnax:CartPole-v1", "jax:cartpole,time_limit=200"):
     assert config(name, env) is config(name, "gym:CartPole-v1")
   if name == "successor_uncertainties":
     return
