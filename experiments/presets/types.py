@@ -35,8 +35,8 @@ class Preset:
     config: its settings.
     make_agent: (config, the environment's spec) → the agent.
     on: prefix of an environment's name → the settings for it, if they differ. Those
-      for `gym:` are also for `jax:cartpole`, users' environments, and gymnax's and other
-      libraries'.
+      for `gym:` are also for `jax:cartpole` and for users' environments, gymnax's and
+      other libraries'.
     atari_profile: its paper's preprocessing of Atari frames, for names without a
       profile; fields that a name sets are changed in it.
   """
