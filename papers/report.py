@@ -53,8 +53,8 @@ from the data:
 
 Beside a test is the mean difference or ratio with its 95 % interval; beside the
 log-rank test, the means restricted to the limit. Several tests of one claim are
-corrected by Holm's method, intervals are not. Where a verdict becomes undecided without
-one seed or without one game, it says so.
+corrected by Holm's method; intervals and detectable differences are not. Where a
+verdict becomes undecided without one seed or without one game, it says so.
 
 ## All claims"""
 

@@ -61,12 +61,19 @@ def train(
     else:
       on_episode(episode)
 
-  def stop() -> bool:
+  def measure() -> None:
     nonlocal middle, end
     if steps > end[0]:
       end = steps, time.process_time()
       if 2 * middle[0] < length:
         middle = end
+
+  def begin(activity: core.Activity) -> None:
+    if activity.name == core.EVALUATING:
+      measure()
+
+  def stop() -> bool:
+    measure()
     done = min(1.0, steps / length) if share is None else share()
     context.report(done)
     return share is not None and done >= 1.0
@@ -76,6 +83,7 @@ def train(
     core.Hooks(
       on_episode=count,
       on_evaluation=lambda done: evaluations[done.seed].append(done),
+      on_activity=begin,
       stop=stop,
     ),
     given,

@@ -94,6 +94,32 @@ def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
   return Tested(gap, value, "Fisher's exact", detectable)
 
 
+def below_best(groups: Sequence[np.ndarray]) -> np.ndarray:
+  """Whether each of G groups `[S]` is below the one with the greatest mean.
+
+  Games and Howell's test of all pairs (1976), which allows for that the best one is
+  known from the same data: with t of Welch's test and its degrees of freedom,
+  p = P(Q > √2 |t|), where Q is the studentized range of G means.
+
+  Returns:
+    p of each group, `[G]`; 1 of the best one.
+  """
+  best = max(groups, key=np.mean)
+  found = []
+  for group in groups:
+    squares = [np.var(x, ddof=1) / len(x) for x in (best, group)]
+    gap, total = np.mean(best) - np.mean(group), sum(squares)
+    if not total:
+      found.append(float(not gap))
+      continue
+    freedom = total**2 / sum(
+      square**2 / (len(x) - 1) for square, x in zip(squares, (best, group), strict=True)
+    )
+    q = math.sqrt(2) * gap / math.sqrt(total)
+    found.append(float(scipy.stats.studentized_range.sf(q, len(groups), freedom)))
+  return np.array(found)
+
+
 def share(count: int, num: int) -> statistics.Interval:
   """A share of runs with Clopper and Pearson's exact interval."""
   ends = scipy.stats.binomtest(count, num).proportion_ci()

@@ -220,7 +220,7 @@ def mean_ranks(scores: Sequence[Sequence[np.ndarray]]) -> Interval:
   num_tasks = len(scores[0])
 
   def ranks(means: np.ndarray) -> np.ndarray:
-    return scipy.stats.rankdata(-means, axis=0)
+    return scipy.stats.rankdata(-means.round(9), axis=0)  # Sums of equals may differ.
 
   drawn = ranks(
     np.array(

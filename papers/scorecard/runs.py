@@ -7,9 +7,11 @@ of their own.
 
 A run's score is the mean return of its evaluation at the end, where a uniform policy's
 is 0 and the task's ceiling 1. In Deep Sea the return is whether the treasure was found.
+All methods learn by double Q-learning, without clipped rewards.
 """
 
 import dataclasses
+import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -49,7 +51,7 @@ METHODS = {
   "noisy networks": Method("noisy_dqn", "noisy_sigma", (0.1, 1.0)),
   "bootstrapped DQN": Method("bootstrapped_dqn", "prior_scale", (1.0, 10.0)),
   "TDU": _bonus("tdu"),
-  "UCB": Method("ucb", "exploration.scale", (0.1, 1.0)),
+  "UCB": Method("ucb", "exploration.scale", (1.0, 100.0)),
   "epinet": Method("epinet", "prior_scale", (0.3, 3.0)),
   "RND": _bonus("dqn_rnd"),
   "counts": _bonus("dqn_counts"),
@@ -66,6 +68,9 @@ METHODS = {
 _UNIFORM = "uniform"  # The policy whose score is 0.
 
 
+_CHANGES = ("batch_size=32", "target=DoubleQ()", "max_abs_reward=none")
+
+
 class Problem(NamedTuple):
   """A task of the table.
 
@@ -74,21 +79,25 @@ class Problem(NamedTuple):
     kind: of problem: one of `KINDS`.
     ceiling: the return whose score is 1.
     reason: where the ceiling is from.
-    changes: of all presets, so that ensembles take hours on a CPU, and not days.
+    changes: of all presets; small batches, so that ensembles take hours on a CPU, and
+      not days.
+    epsilon: how a value of ε is written: as the preset's constant or schedule.
   """
 
   env: str
   kind: str
   ceiling: float
   reason: str
-  changes: tuple[str, ...] = ("batch_size=32",)
+  changes: tuple[str, ...] = _CHANGES
+  epsilon: str = "{:g}"
 
 
-DEEP, SPARSE, DENSE = "deep exploration", "sparse rewards", "dense rewards"
-KINDS = (DEEP, SPARSE, DENSE)
+DEEP, SPARSE, FREQUENT = "deep exploration", "sparse rewards", "frequent rewards"
+KINDS = (DEEP, SPARSE, FREQUENT)
 _TREASURE = "the treasure in each episode"
 _GOAL = "the goal in each episode"
-_FEW_UPDATES = ("batch_size=32", "updates_per_step=0.25")
+_FEW_UPDATES = (*_CHANGES, "updates_per_step=0.25")
+_DECAYING = "Linear(1.0,{:g},steps=8000)"
 PROBLEMS = {
   "Deep Sea 20": Problem("jax:deep_sea/20", DEEP, 1.0, _TREASURE),
   "stochastic Deep Sea 14": Problem(
@@ -100,13 +109,16 @@ PROBLEMS = {
   "gridworld 20": Problem("jax:gridworld/20,time_limit=100", SPARSE, 1.0, _GOAL),
   "Mountain Car": Problem("jax:mountain_car,time_limit=200", SPARSE, 1.0, _GOAL),
   "MiniGrid DoorKey 6x6": Problem(
-    "gym:MiniGrid-DoorKey-6x6-v0", SPARSE, 1.0, "the goal at once", _FEW_UPDATES
+    *("gym:MiniGrid-DoorKey-6x6-v0", SPARSE, 1.0, "the goal at once"),
+    *(_FEW_UPDATES, _DECAYING),
   ),
   "Breakout": Problem(
-    "jax:breakout", DENSE, 30.0, "all bricks of the first wall", _FEW_UPDATES
+    "jax:breakout", FREQUENT, 30.0, "all bricks of the first wall", _FEW_UPDATES
   ),
-  "CartPole": Problem("jax:cartpole", DENSE, 500.0, "the longest episode"),
-  "Catch": Problem("jax:catch", DENSE, 1.0, "each ball caught"),
+  "CartPole": Problem(
+    *("jax:cartpole", FREQUENT, 500.0, "the longest episode"), epsilon=_DECAYING
+  ),
+  "Catch": Problem("jax:catch", FREQUENT, 1.0, "each ball caught"),
 }
 # Images take about seven core hours more (estimated).
 _IMAGES = ("MiniGrid DoorKey 6x6", "Breakout")
@@ -116,10 +128,10 @@ PROBLEMS |= {  # Of the quick version.
   "gridworld 5": Problem("jax:gridworld/5,time_limit=20", SPARSE, 1.0, _GOAL),
 }
 # Processor time of a step of double DQN, and how many times as long other agents take,
-# from short runs on one core: the full version takes about six core hours.
+# from short runs on one core: the full version takes about four core hours.
 _SECONDS = {"Breakout": 1e-3, "MiniGrid DoorKey 6x6": 1e-3}
-_OTHER_SECONDS = 2e-4
-_FACTORS = {"bootstrapped_dqn": 8, "tdu": 8, "ngu_dqn": 3}
+_OTHER_SECONDS = 6e-5
+_FACTORS = {"bootstrapped_dqn": 18, "tdu": 18, "ngu_dqn": 5, "epinet": 4}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +151,8 @@ class Config(ranges.Checked):
     "gridworld 20",
     "CartPole",
   )  # One of each kind.
-  tuning_seeds: ranges.PositiveInt = 2  # From 0.
+  tuning_seeds: ranges.PositiveInt = 4  # From 0.
+  uniform_seeds: ranges.PositiveInt = 20  # Of the uniform policy, from 0.
 
 
 QUICK = Config(
@@ -150,6 +163,7 @@ QUICK = Config(
   num_values=1,
   tuning_problems=("Deep Sea 5",),
   tuning_seeds=1,
+  uniform_seeds=2,
 )
 
 
@@ -198,10 +212,18 @@ def best_value(config: Config, table: types.Table, label: str) -> float | None:
 
   None is the preset's, which is preferred to values that are as good.
   """
+  scores = tuning_scores(config, table, label)
+  return max(scores, key=scores.__getitem__)
+
+
+def tuning_scores(
+  config: Config, table: types.Table, label: str
+) -> dict[float | None, float]:
+  """Value of a method's parameter → mean score in the tuning; None is the preset's."""
   values = _values(config, METHODS[label])
-  if len(values) == 1:
-    return None
-  scores = []
+  if len(values) == 1:  # Without tuning.
+    return {None: math.nan}
+  scores = {}
   for value in values:
     each = []
     for problem in config.tuning_problems:
@@ -209,8 +231,8 @@ def best_value(config: Config, table: types.Table, label: str) -> float | None:
       chosen = {"method": label, "problem": problem, "value": value, "uniform": None}
       found = table.per_seed("returns", **chosen).mean()
       each.append((found - uniform) / (PROBLEMS[problem].ceiling - uniform))
-    scores.append(np.mean(each))
-  return values[int(np.argmax(scores))]
+    scores[value] = float(np.mean(each))
+  return scores
 
 
 def _values(config: Config, method: Method) -> list[float | None]:
@@ -234,7 +256,9 @@ def _tasks(
   name = f"{label if label == _UNIFORM else method.agent}_{problem}"
   changes = (*method.changes, *PROBLEMS[problem].changes)
   if value is not None:
-    changes = (*changes, f"{method.parameter}={value:g}")
+    is_epsilon = method.parameter == "exploration.epsilon"
+    written = (PROBLEMS[problem].epsilon if is_epsilon else "{:g}").format(value)
+    changes = (*changes, f"{method.parameter}={written}")
     name += f"_{value:g}"
   num_steps, env = num_steps or config.num_steps, PROBLEMS[problem].env
   settings: dict[str, Any] = {
@@ -248,7 +272,9 @@ def _tasks(
     "eval_episodes": config.eval_episodes,
   }
   if uniform is None:
-    name, num_seeds, first = f"tuning_{name}", config.tuning_seeds, 0
+    is_uniform = label == _UNIFORM
+    num_seeds = config.uniform_seeds if is_uniform else config.tuning_seeds
+    name, first = f"tuning_{name}", 0
   else:
     settings["uniform"] = uniform
     num_seeds, first = config.num_seeds, config.first_seed
@@ -267,7 +293,7 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
 
   Returns:
     Of each seed `[S]`: `returns`, the mean return of the evaluation, and `seconds`, the
-    processor time of a step of training.
+    processor time of a step of training, the same for all of them.
   """
   seeds, env = settings["seeds"], settings["env"]
   trained = training.train(

@@ -1,5 +1,6 @@
 """The table of all methods: scores, intervals, ranks, profiles, costs and claims."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -41,21 +42,22 @@ def profile(table: types.Table) -> np.ndarray:
   return np.mean(runs.scores(table)[..., None] >= _TAU, axis=1)
 
 
-def milliseconds(table: types.Table) -> np.ndarray:
-  """Of a step of one method: the geometric mean over the problems, `[S]`.
+def milliseconds(table: types.Table) -> float:
+  """Of a step of one method and seed: the geometric mean over the problems.
 
-  Without problems whose runs are too short for a measurement.
+  Without problems whose runs are too short for a measurement; NaN if all are.
   """
-  return 1000 * np.exp(np.nanmean(np.log(table.per_seed("seconds")), axis=1))
+  seconds = table.per_seed("seconds")[0]  # All seeds of a task have the task's.
+  measured = seconds[~np.isnan(seconds)]
+  return float(1000 * np.exp(np.mean(np.log(measured)))) if measured.size else math.nan
 
 
 def best_group(table: types.Table, kind: str) -> tuple[list[str], dict[str, float]]:
   """Methods not significantly worse than the best one in problems of a kind.
 
-  The others are tested against it as in claims, with Holm's correction.
-
   Returns:
-    The group, the best first, and the mean score of every method.
+    The group, the best first, and the mean score of every method. The group has all
+    methods if there are too few seeds for a verdict.
   """
   chosen = table.where(**_final(**_of_kinds([kind])))
   each = {
@@ -63,20 +65,31 @@ def best_group(table: types.Table, kind: str) -> tuple[list[str], dict[str, floa
     for method in chosen.values("method")
   }
   means = {method: float(np.mean(x)) for method, x in each.items()}
-  best, *others = sorted(means, key=lambda method: -means[method])
-  tests = [claims.compare("", each[best], each[other]).p for other in others]
-  ps = significance.holm([1.0 if p is None else p for p in tests])
-  return [
-    best,
-    *(x for x, p in zip(others, ps, strict=True) if p >= significance.LEVEL),
-  ], means
+  enough = min(map(len, each.values())) >= claims.LEAST_SEEDS
+  ps = significance.below_best([*each.values()]) if enough else np.ones(len(each))
+  group = [x for x, p in zip(each, ps, strict=True) if p >= significance.LEVEL]
+  return sorted(group, key=lambda method: -means[method]), means
+
+
+def _interval(table: types.Table) -> statistics.Interval:
+  """The mean score of one method in one problem, with a t-interval over seeds.
+
+  Clopper and Pearson's where each seed has a return of 0 or of the ceiling.
+  """
+  scores, returns = runs.scores(table)[:, 0], table.per_seed("returns")[:, 0]
+  ceiling = runs.PROBLEMS[table[0].settings["problem"]].ceiling
+  if not np.isin(returns, (0.0, ceiling)).all():
+    return statistics.mean(scores)
+  uniform = table[0].settings["uniform"]
+  found = significance.share(int(np.sum(returns > 0)), len(returns))
+  return found.map(lambda x: (x * ceiling - uniform) / (ceiling - uniform))
 
 
 def _heat_map(axes: types.Axes, table: types.Table) -> None:
   """Mean scores over seeds with t-intervals, a row for each method, sorted by rank."""
   methods, _ = ranked(table)
   cells = [
-    [statistics.mean(x) for x in runs.scores(table.where(method=method)).T]
+    [_interval(group) for group in table.where(method=method).by_problem()]
     for method in methods
   ]
   values = np.array([[cell.value for cell in row] for row in cells])
@@ -119,7 +132,8 @@ def _ranks(axes: types.Axes, table: types.Table) -> None:
 def _costs(axes: types.Axes, table: types.Table) -> None:
   methods, _ = ranked(table)
   for row, (method, style) in enumerate(_styles(methods).items()):
-    layers.draw_row(axes, row, milliseconds(table.where(method=method)), style)
+    cost = milliseconds(table.where(method=method))
+    axes.plot(cost, row, style.marker, color=style.color, ms=6, mec="white")
   _rows(axes, methods)
 
 
@@ -163,7 +177,7 @@ def _claims(config: runs.Config) -> list[types.Claim]:
   """Two families of tests against ε-greedy exploration, each with Holm's correction."""
   families = (
     (_HARD, "scores more than", "where rewards are rare", False),
-    ((runs.DENSE,), "scores less than", "where rewards are dense", True),
+    ((runs.FREQUENT,), "scores less than", "where rewards are frequent", True),
   )
   return [
     claim
@@ -194,7 +208,7 @@ def text(config: runs.Config, table: types.Table) -> str:
   rows = []
   for i, method in enumerate(methods):
     own = final.where(method=method)
-    value = own[0].settings["value"]
+    value, cost = own[0].settings["value"], milliseconds(own)
     chosen = "" if value is None else f"`{runs.METHODS[method].parameter}={value:g}`"
     rows.append(
       {
@@ -203,10 +217,10 @@ def text(config: runs.Config, table: types.Table) -> str:
         "setting": chosen or "the preset's",
         "mean rank": ranks.at(i).words(".1f"),
         **{
-          problem: statistics.mean(score).words(".2f")
-          for problem, score in zip(problems, runs.scores(own).T, strict=True)
+          problem: _interval(group).words(".2f")
+          for problem, group in zip(problems, own.by_problem(), strict=True)
         },
-        "ms of a step": f"{np.mean(milliseconds(own)):.2g}",
+        "ms of a step": "" if math.isnan(cost) else f"{cost:.2g}",
       }
     )
   scales = [
@@ -231,11 +245,30 @@ def text(config: runs.Config, table: types.Table) -> str:
     [
       markdown.table(rows),
       "The best methods by mean score, and those that are not significantly worse "
-      "(as in claims, with Holm's correction of all tests against the best):",
+      "(Games and Howell's test of all pairs), which need not be as good:",
       "\n".join(groups),
       markdown.table(scales),
+      *_tuning(config, table),
     ]
   )
+
+
+def _tuning(config: runs.Config, table: types.Table) -> list[str]:
+  """How each method's value was chosen."""
+  if config.num_values == 1:
+    return []
+  rows = []
+  for method in config.methods:
+    scores = runs.tuning_scores(config, table, method)
+    each = {
+      f"value {i}": f"{'the preset’s' if value is None else f'{value:g}'}: {score:.2f}"
+      for i, (value, score) in enumerate(scores.items(), start=1)
+    }
+    rows.append(
+      {"method": method, "parameter": f"`{runs.METHODS[method].parameter}`", **each}
+    )
+  problems = ", ".join(config.tuning_problems)
+  return [f"Mean scores in the tuning, in {problems}:", markdown.table(rows)]
 
 
 FIGURES = (
@@ -243,8 +276,8 @@ FIGURES = (
     name="scorecard",
     title="All methods on the same tasks, at equal steps",
     source="Our own",
-    claim="methods that explore score more than ε-greedy exploration where rewards are "
-    "rare, and less where they are dense.",
+    claim="whether methods that explore score more than ε-greedy exploration where "
+    "rewards are rare, and less where they are frequent, is our question.",
     config=runs.Config(),
     quick=runs.QUICK,
     tasks=runs.first_tasks,
@@ -254,13 +287,15 @@ FIGURES = (
     claims=_claims,
     text=text,
     caption="Above: mean scores of the evaluation at the end of the run, below them "
-    "95 % t-intervals over seeds; methods by their mean rank. Below: mean ranks over "
+    "95 % intervals over seeds (exact ones where a run finds the reward always or "
+    "never, else t-intervals); methods by their mean rank. Below: mean ranks over "
     "tasks with 95 % bootstrap intervals, for which tasks and the seeds of each method "
-    "and task are drawn; processor time of a step of acting and learning "
-    "(geometric mean over tasks; seeds); the share of all runs that score τ or more, "
+    "and task are drawn; processor time of a step of acting and learning of a seed, "
+    "where one program trains eight (geometric mean over tasks; measured once, within "
+    "a factor of 1.5); the share of all runs that score τ or more, "
     "with 95 % bootstrap intervals over seeds (grey: all other methods). Each method "
     "has the one of three values of its parameter of exploration that scored best in "
-    "three of the tasks with two other seeds, but in quick versions the preset's.",
+    "three of the tasks with four other seeds, but in quick versions the preset's.",
     kind="ours",
     height=3.0,
     large=True,

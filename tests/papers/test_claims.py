@@ -209,3 +209,17 @@ def test_all_parts_have_to_hold():
   assert claims.All("", parts, opposite=True)(types.Table()).held is False
   assert claims.All("", [*parts, lambda table: None])(types.Table()) is None
   assert claims.all_of("none", []).num_seeds is None
+
+
+def test_below_best_is_welchs_test_of_two_groups_and_stricter_among_many():
+  rng = np.random.default_rng(0)
+  groups = [rng.normal(0, 1, 8), rng.normal(1, 2, 9)]
+  found = significance.below_best(groups)
+  best = int(np.argmax([np.mean(x) for x in groups]))
+  assert found[best] == 1.0
+  assert found[1 - best] == pytest.approx(significance.unpaired(*groups).p)
+  constant = significance.below_best([np.ones(4), np.zeros(4), np.ones(4)])
+  np.testing.assert_array_equal(constant, [1.0, 0.0, 1.0])
+  # Of 17 equal groups, one is below the best in 5 % of the draws.
+  draws = [significance.below_best(rng.normal(size=(17, 8))).min() for _ in range(100)]
+  assert np.mean(np.array(draws) < 0.05) <= 0.12

@@ -40,6 +40,11 @@ def made_up(config, of) -> types.Table:
   return types.Table([*first, *completed(FIGURE.then(config, first), of)])
 
 
+def unmeasured(task):
+  nothing = np.full_like(task.results["seconds"], np.nan)
+  return task._replace(results={**task.results, "seconds": nothing})
+
+
 def random_returns(settings, seed):
   """Of a score of at most 1; a uniform policy's is a tenth."""
   ceiling = runs.PROBLEMS[settings["problem"]].ceiling
@@ -88,6 +93,7 @@ def test_scores_profiles_and_costs_are_of_all_runs_of_a_method():
       row = seed - QUICK.first_seed
       scores[row, QUICK.problems.index(problem)] = (share - 0.1) / 0.9
   np.testing.assert_allclose(runs.scores(chosen), scores)
+  assert np.isnan(table.milliseconds(types.Table(unmeasured(x) for x in chosen)))
   share = table.profile(chosen).mean(axis=0)[24]  # τ = 0.5
   assert share == pytest.approx(np.mean(scores >= 0.5))
   np.testing.assert_allclose(table.milliseconds(chosen), 2.0)
@@ -119,13 +125,32 @@ def test_the_best_group_has_what_is_not_significantly_worse():
     return score * runs.PROBLEMS[settings["problem"]].ceiling
 
   results = made_up(config, returns)
-  group, means = table.best_group(results, runs.DENSE)
+  group, means = table.best_group(results, runs.FREQUENT)
   assert set(group) == {"TDU", "epinet"} and len(means) == len(runs.METHODS)
-  assert "- dense rewards (CartPole, Catch): TDU (" in FIGURE.text(config, results)
+  assert "- frequent rewards (CartPole, Catch): TDU (" in FIGURE.text(config, results)
   findings = {finding.claim: finding for finding in FIGURE.judge(config, results)}
   assert len(findings) == 2 * 16
   found = findings["TDU scores more than double DQN where rewards are rare"]
   assert found.held and "Holm's correction of 16" in found.test
+
+
+def test_intervals_of_shares_are_exact():
+  config = FIGURE.config
+
+  def returns(settings, seed):
+    if settings["method"] == "uniform":
+      return 0.2
+    return float(seed != config.first_seed)
+
+  results = made_up(config, returns)
+  chosen = {
+    "method": "RND",
+    "problem": "Deep Sea 20",
+    "uniform": lambda x: x is not None,
+  }
+  # Clopper and Pearson's of 7 of 8, where 0.2 has a score of 0.
+  exact = (np.array([7 / 8, 0.4735, 0.9968]) - 0.2) / 0.8
+  np.testing.assert_allclose(table._interval(results.where(**chosen)), exact, atol=1e-4)
 
 
 def test_the_table_is_drawn_and_written_by_rank():
