@@ -327,4 +327,5 @@ def scores(table: types.Table) -> np.ndarray:
   groups = table.by_problem()
   low = np.array([group[0].settings["uniform"] for group in groups])
   high = np.array([PROBLEMS[group[0].settings["problem"]].ceiling for group in groups])
-  return (table.per_seed("returns") - low) / (high - low)
+  found = (table.per_seed("returns") - low) / (high - low)
+  return found.round(9)  # Means of equal returns may differ in their last digits.

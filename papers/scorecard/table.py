@@ -261,7 +261,7 @@ def _tuning(config: runs.Config, table: types.Table) -> list[str]:
   for method in config.methods:
     scores = runs.tuning_scores(config, table, method)
     each = {
-      f"value {i}": f"{'the preset’s' if value is None else f'{value:g}'}: {score:.2f}"
+      f"value {i}": f"{'preset' if value is None else f'{value:g}'}: {score:.2f}"
       for i, (value, score) in enumerate(scores.items(), start=1)
     }
     rows.append(

@@ -92,7 +92,7 @@ def test_scores_profiles_and_costs_are_of_all_runs_of_a_method():
       share = value / runs.PROBLEMS[problem].ceiling
       row = seed - QUICK.first_seed
       scores[row, QUICK.problems.index(problem)] = (share - 0.1) / 0.9
-  np.testing.assert_allclose(runs.scores(chosen), scores)
+  np.testing.assert_allclose(runs.scores(chosen), scores, atol=1e-9)
   assert np.isnan(table.milliseconds(types.Table(unmeasured(x) for x in chosen)))
   share = table.profile(chosen).mean(axis=0)[24]  # τ = 0.5
   assert share == pytest.approx(np.mean(scores >= 0.5))
