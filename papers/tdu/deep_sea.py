@@ -46,7 +46,7 @@ class Config(ranges.Checked):
   """
 
   # N; 10, 12, … 50 in the paper, and in `tdu/scaling` for TDU and Bootstrapped DQN.
-  sizes: types.Distinct[types.Size] = (10,)
+  sizes: types.Distinct[types.Size] = (10, 14, 18)
   agents: types.Distinct[Annotated[str, ranges.OneOf(_LABELS)]] = (
     "tdu",
     "bootstrapped_dqn",
