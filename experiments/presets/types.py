@@ -62,10 +62,10 @@ class Preset:
   def config_for(self, environment_name: str) -> Any:
     """The settings for `kind:name`, or for a user's `module:function`."""
     kind, _, _ = environment_name.partition(":")
-    # Those of users and of other libraries have episodes and returns of any size.
-    own = kind in ("atari", "bsuite", "jax")
-    own = own and environment_name.partition(",")[0] != "jax:cartpole"  # Gymnasium's.
-    name = environment_name if own else "gym:"
+    # Others have episodes and returns of any size, as Gymnasium's CartPole has.
+    is_known = kind in ("atari", "bsuite", "jax")
+    is_cartpole = environment_name.partition(",")[0] == "jax:cartpole"
+    name = environment_name if is_known and not is_cartpole else "gym:"
     for prefix, config in self.on.items():
       if name.startswith(prefix):
         return config
