@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import environments
 from explorax.agents import types
 from explorax.agents.replay import device as device_replay
 from explorax.agents.wiring import actor as actor_lib
@@ -85,8 +86,8 @@ def run_seeds(
       seed, from `environments.make_batched`.
     config: provides the seeds, `num_envs`, limits and evaluations.
     hooks: called during the run.
-    params: parameters of an environment written in JAX, one for each seed; empty: the
-      environment's own for all.
+    params: parameters of an environment written in JAX, one for each seed, with which
+      it is evaluated, too; empty: the environment's own for all.
     evaluation_environment: with the same specs; None: see `training.Course`.
 
   Returns:
@@ -106,6 +107,10 @@ def run_seeds(
     pure, shared = _pure(environment)
     if params and len(params) != len(seeds):
       raise ValueError(f"there are {len(seeds)} seeds, but {len(params)} params.")
+    own = [
+      environments.wrap((pure, x), seed=seed)
+      for x, seed in zip(params, seeds, strict=False)
+    ]
     has_axis, num_envs = len(params) > 1, config.num_envs or 1
     program = device_program.make_scanned(
       agent, pure, num_envs, len(seeds), has_axis, _max_steps(config, num_envs)
@@ -113,7 +118,7 @@ def run_seeds(
     arrays = jax.tree.map(jnp.asarray, params[0] if params else shared)
     if has_axis:
       arrays = jax.tree.map(lambda *x: jnp.stack(x), *params)
-    device = ScannedRun(agent, program, arrays, seeds, config, hooks.on_episode)
+    device = ScannedRun(agent, program, arrays, own, config, hooks.on_episode)
   with training.Course(device, config, hooks, evaluation_environment) as course:
     while course.continues():
       device.advance()
@@ -455,18 +460,23 @@ class ScannedRun(DeviceRun):
     agent: types.Agent,
     program: device_program.ScannedProgram,
     params: jax_types.Params,
-    seeds: Sequence[int],
+    own_environments: Sequence[dm_env.Environment],
     config: config_lib.RunConfig,
     on_episode: Callable[[core.Episode], None],
   ):
+    seeds = config.seeds
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
     state = program.init(keys if len(seeds) > 1 else keys[0], params)
     super().__init__(agent, seeds, program.num_envs, state, config, on_episode)
     self._program = program
+    self._own_environments = own_environments
 
   @property
   def program(self) -> str:
     return "acting and learning"
+
+  def own_environment(self, index: int) -> dm_env.Environment | None:
+    return self._own_environments[index] if self._own_environments else None
 
   @property
   def may_evaluate(self) -> bool:

@@ -83,6 +83,10 @@ class Run(abc.ABC):
   def results(self, interrupted: bool) -> list[core.Result]:
     """The result of each seed."""
 
+  def own_environment(self, index: int) -> dm_env.Environment | None:
+    """Where a seed is evaluated; None: where all others are."""
+    return None
+
   @abc.abstractmethod
   def make_evaluation_actors(self) -> list[actor_lib.Actor]:
     """An actor with the learner's weights and a separate key for each seed."""
@@ -207,13 +211,18 @@ class Course:
     return run.results(interrupted=not is_complete)
 
   def _prepare_evaluations(self, environment: dm_env.Environment) -> None:
-    config, run = self._config, self._run
-    guarded = recovery.guard(environment, core.EVALUATION, config, self._hooks)
+    config, run, hooks = self._config, self._run, self._hooks
+    guarded = recovery.guard(environment, core.EVALUATION, config, hooks)
     self._at_exit.callback(guarded.close)
-    self._evaluations = [
-      evaluation.Evaluations(actor, guarded, run.clock, config, self._hooks, seed)
-      for seed, actor in zip(config.seeds, run.make_evaluation_actors(), strict=True)
-    ]
+    self._evaluations = []
+    for i, actor in enumerate(run.make_evaluation_actors()):
+      own, seed = run.own_environment(i), config.seeds[i]
+      place = guarded
+      if own is not None:
+        place = recovery.guard(own, core.EVALUATION, config, hooks)
+      self._evaluations.append(
+        evaluation.Evaluations(actor, place, run.clock, config, hooks, seed)
+      )
 
   def _evaluate(self) -> bool:
     """Evaluates, unless that is up to date; returns whether it was not stopped."""

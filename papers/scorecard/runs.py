@@ -17,9 +17,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from explorax import ranges
+from explorax.environments import deep_sea, jax_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import presets
+from explorax.experiments import job, presets
 from explorax.papers import training, types
+from explorax.papers.tdu import runs as deep_sea_runs
 
 
 class Method(NamedTuple):
@@ -271,6 +273,8 @@ def _tasks(
     "num_steps": num_steps,
     "eval_episodes": config.eval_episodes,
   }
+  if env.startswith("jax:deep_sea"):
+    settings["own_mapping"] = True
   if uniform is None:
     is_uniform = label == _UNIFORM
     num_seeds = config.uniform_seeds if is_uniform else config.tuning_seeds
@@ -291,11 +295,17 @@ def _tasks(
 def compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
   """Trains the seeds of a task and evaluates them at the end.
 
+  In Deep Sea each seed has its own action mapping.
+
   Returns:
     Of each seed `[S]`: `returns`, the mean return of the evaluation, and `seconds`, the
     processor time of a step of training, the same for all of them.
   """
-  seeds, env = settings["seeds"], settings["env"]
+  seeds, env, given = settings["seeds"], settings["env"], None
+  if settings.get("own_mapping", False):
+    sea, _ = jax_environments.make(env.removeprefix("jax:"))
+    assert isinstance(sea, deep_sea.DeepSea)
+    given = job.Given(params=deep_sea_runs.own_mappings(sea, seeds))
   trained = training.train(
     config_lib.RunConfig(
       agent=settings["agent"],
@@ -308,6 +318,7 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
       eval_episodes=settings["eval_episodes"],
     ),
     context,
+    given,
   )
   returns = [
     [

@@ -234,13 +234,7 @@ def solve_deep_sea(
   """
   stochastic = settings.get("stochastic", False)
   environment = deep_sea.DeepSea(settings["size"], stochastic=stochastic)
-  own_params = []
-  if settings.get("own_mapping", False):
-    own_params = [
-      dataclasses.replace(environment, mapping_seed=seed).default_params()
-      for seed in settings["seeds"]
-    ]
-
+  is_own = settings.get("own_mapping", False)
   return solve(
     settings,
     agent_config(settings) if config is None else config,
@@ -248,8 +242,18 @@ def solve_deep_sea(
     rule=lambda: deep_sea_rule(settings["size"], stochastic),
     metrics=lambda episode: episode.metrics,
     context=context,
-    own_params=own_params,
+    own_params=own_mappings(environment, settings["seeds"]) if is_own else [],
   )
+
+
+def own_mappings(
+  environment: deep_sea.DeepSea, seeds: Sequence[int]
+) -> list[deep_sea.Params]:
+  """Parameters of Deep Sea with another action mapping for each seed."""
+  return [
+    dataclasses.replace(environment, mapping_seed=seed).default_params()
+    for seed in seeds
+  ]
 
 
 def solve_tree(settings: types.Settings, context: types.TaskContext) -> types.Results:

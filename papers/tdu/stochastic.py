@@ -11,7 +11,10 @@ _AGENTS = {runs.TDU: "TDU", runs.BOOTSTRAPPED: "bootstrapped DQN"}
 
 @dataclasses.dataclass(frozen=True)
 class Config(ranges.Checked):
-  """Settings of the figure; the agents are their presets."""
+  """Settings of the figure; the agents are their presets.
+
+  They differ in β alone, 1 and 0, and each seed has its own action mapping.
+  """
 
   sizes: types.Rising[types.Size] = (20, 26, 30)  # N.
   num_seeds: ranges.PositiveInt = 10
@@ -31,7 +34,7 @@ def _tasks(config: Config) -> list[types.Task]:
       (config.large_sizes, config.large_seeds),
     )
     for task in runs.deep_sea_tasks(
-      {agent: {"agent": agent} for agent in _AGENTS},
+      {agent: {"agent": agent, "own_mapping": True} for agent in _AGENTS},
       sizes,
       (True,),
       range(config.first_seed, config.first_seed + num),
@@ -42,30 +45,19 @@ def _tasks(config: Config) -> list[types.Task]:
 
 
 def _claims(config: Config) -> list[types.Claim]:
-  """Four tests, corrected by Holm's method: both groups of sizes, sooner and more."""
-  found: list[types.Claim] = []
-  for sizes in (config.sizes, config.large_sizes):
-    tdu, other = (
-      {"agent": agent, "size": lambda size, of=sizes: size in of} for agent in _AGENTS
+  """Both groups of sizes, corrected by Holm's method."""
+
+  def fewer(sizes: tuple[int, ...]) -> types.Claim:
+    tdu, other = ({"agent": x, "size": lambda size: size in sizes} for x in _AGENTS)
+    return episodes.fewer(
+      f"TDU solves N = {', '.join(map(str, sizes))} in fewer episodes than "
+      "bootstrapped DQN",
+      tdu,
+      other,
+      "TDU and bootstrapped DQN",
     )
-    of_sizes = f"N = {', '.join(map(str, sizes))}"
-    found += [
-      episodes.fewer(
-        f"TDU solves {of_sizes} in fewer episodes than bootstrapped DQN",
-        tdu,
-        other,
-        "TDU and bootstrapped DQN",
-      ),
-      claims.Compare(
-        f"TDU solves more runs of {of_sizes} than bootstrapped DQN",
-        lambda table: episodes.is_solved(table).reshape(-1, 1),
-        tdu,
-        other,
-        "shares {a:.2g} and {b:.2g}, {gap}",
-        spec=".2f",
-      ),
-    ]
-  return claims.corrected(found)
+
+  return claims.corrected([fewer(config.sizes), fewer(config.large_sizes)])
 
 
 FIGURES = (
@@ -93,8 +85,9 @@ FIGURES = (
       ]
     ],
     claims=_claims,
-    caption="A mark is a run of a seed; hollow, at the limit: not solved. Lines join "
-    "medians where more than half of the seeds solved.",
+    caption="A mark is a run of a seed, which has its own action mapping; hollow, at "
+    "the limit: not solved. Lines join medians where more than half of the seeds "
+    "solved. Both agents have twenty networks with priors (λ = 3).",
     height=3.6,
     large=True,
   ),

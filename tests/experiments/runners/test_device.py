@@ -84,19 +84,27 @@ def train(
   *,
   seeds=(0,),
   params=(),
-  on_episode=lambda episode: None,
   stop=lambda: False,
   checkpoints=None,
+  on_episode=lambda episode: None,
+  on_evaluation=lambda evaluation: None,
   **settings,
 ) -> list[core.Result]:
-  """Trains in the grid world."""
+  """Trains in the grid world, and evaluates there."""
+  environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
   return device.run_seeds(
     agent,
-    jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0),
+    environment,
     config_lib.RunConfig(
       runner="device", seed=seeds[0], num_seeds=len(seeds), **settings
     ),
-    core.Hooks(on_episode=on_episode, stop=stop, checkpoints=checkpoints),
+    core.Hooks(
+      on_episode=on_episode,
+      on_evaluation=on_evaluation,
+      stop=stop,
+      checkpoints=checkpoints,
+      make_environment=lambda role, number: environment,
+    ),
     params=params,
   )
 
@@ -280,15 +288,22 @@ def test_memory_is_reserved_for_the_steps_of_a_run(tmp_path, monkeypatch, seeds)
 
 
 def test_each_seed_has_parameters_of_its_own():
-  agent, lengths = make_agent(DQN), {5: set(), 6: set()}
+  agent, lengths, evaluated = make_agent(DQN), {5: set(), 6: set()}, {}
+
+  def on_evaluation(done):
+    evaluated[done.seed] = {x.episode_length for x in done.episodes}
+
   train(
     agent,
     params=params_of(3, 12),
     seeds=[5, 6],
     steps=60,
+    eval_episodes=5,
     on_episode=lambda e: lengths[e.seed].add(e.episode_length),
+    on_evaluation=on_evaluation,
   )
-  assert max(lengths[5]) == 3 and 3 < max(lengths[6]) <= 12
+  for each in (lengths, evaluated):
+    assert max(each[5]) == 3 and 3 < max(each[6]) <= 12
 
 
 def test_an_embedding_changes_between_episodes_only():
