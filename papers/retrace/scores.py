@@ -170,16 +170,14 @@ def _published_z() -> Scores:
   return {agent: np.array([list(games.values())]) for agent, games in z.items()}
 
 
-def own_z(
-  window: int, table: types.Table, agents: Mapping[str, types.Selection] | None = None
-) -> Scores:
-  """Of our runs, separate for each seed; agents are label → their tasks' settings."""
+def _own_z(window: int, table: types.Table) -> Scores:
+  """Of our runs, separate for each seed."""
   games = table.values("game")
   scores = {
-    label: np.stack(
-      [table.joined("scores", game=g, **agent)[:, window] for g in games], axis=1
+    agent: np.stack(
+      [table.joined("scores", game=g, agent=agent)[:, window] for g in games], axis=1
     )
-    for label, agent in (agents or {x: {"agent": x} for x in AGENTS}).items()
+    for agent in AGENTS
   }
   by_seed = [
     atari57.inter_algorithm_scores(
@@ -206,7 +204,8 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
 
   def scores(window: int) -> panels.Panel:
     def draw_rows(axes: types.Axes, table: types.Table) -> None:
-      draw_z(axes, own_z(window, table, lines))
+      z = _own_z(window, table)
+      draw_z(axes, {label: z[agent] for agent, (_, label) in AGENTS.items()})
 
     share = f"{(window + 1) / _WINDOWS:.0%} of the steps"
     return panels.Panel(
@@ -266,7 +265,7 @@ def _above(claim: str, other: str, window: int | None) -> types.Claim:
     if window is None:
       z: Scores = {agent: x.T for agent, x in _published_z().items()}
     else:
-      z = own_z(window, table)
+      z = _own_z(window, table)
     words = "mean inter-algorithm scores {a:.3g} and {b:.3g}, a difference of {gap}"
     finding = claims.compare(
       claim,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from explorax.papers import registry, types
-from explorax.papers.retrace import online, operators, scores
+from explorax.papers.retrace import online, operators, scores, tuned
 
 CONFIG = operators.Config(
   num_states=3,
@@ -110,3 +110,38 @@ def test_scores_are_of_the_episodes_that_end_in_a_tenth(is_race):
     by = sum(e.episode_length for e in own) / 1000 if is_race else len(own)
     assert score == pytest.approx(total / max(by, 0.001))
   assert np.all(found > 0) != is_race
+
+
+def test_other_seeds_choose_the_step_size_and_set_the_scale():
+  """Of made-up scores, 0.1 to 0.9 by step size and agent, 2 or 4 times in the games."""
+  figure = registry.FIGURES["retrace/tuned"]
+  config = tuned.Config(
+    games=("catch", "gridworld"), lambdas=(0.5, 1.0), num_tuning_seeds=2, num_seeds=4
+  )
+  rates, agents = config.learning_rates, [*scores.AGENTS]
+
+  def completed(tasks):
+    for task in tasks:
+      x, seeds = task.settings, task.settings["seeds"]
+      best = agents.index(x["agent"]) % len(rates)
+      share = 0.9 - 0.4 * abs(rates.index(x["learning_rate"]) - best)
+      scale = 2.0 if x["game"] == "catch" else 4.0
+      tenths = scale * share * np.linspace(0.1, 1.0, 10)
+      results = {"scores": np.tile(tenths, (len(seeds), 1))}
+      yield types.CompletedTask(task.name, x, results, 1.0, {})
+
+  first = types.Table(completed(figure.tasks(config)))
+  then = figure.then(config, first)
+  chosen = {(x.settings["agent"], x.settings["learning_rate"]) for x in then}
+  assert chosen == {(agents[i], rates[i % len(rates)]) for i in range(len(agents))}
+  tested = {seed for x in then for seed in x.settings["seeds"]}
+  assert len(tested) == 4
+  assert tested.isdisjoint(seed for x in first for seed in x.settings["seeds"])
+
+  better = types.Table(  # The scale is that of the tuning.
+    x._replace(results={"scores": 2 * x.results["scores"]}) for x in completed(then)
+  )
+  z = tuned._tested(config, scores.LAST, types.Table([*first, *better]))
+  assert len(z) == 7 and {x.shape for x in z.values()} == {(4, 2)}
+  expected = (2 * 0.9 - 0.1) / (0.9 - 0.1)
+  np.testing.assert_allclose([*z.values()], expected, rtol=1e-6)
