@@ -219,11 +219,15 @@ class Figure:
     return self.name.replace("/", "_")
 
   def judge(self, config: Any, table: Table) -> list[Finding]:
-    """Tests the claims on the results of all tasks."""
+    """Tests the claims on the results of all tasks.
+
+    Each p has six digits: the last ones depend on the processor.
+    """
     return [
       finding._replace(
         num_seeds=finding.num_seeds or config.num_seeds,
         kind=finding.kind or self.kind,
+        p=None if finding.p is None else float(f"{finding.p:.6g}"),
       )
       for claim in self.claims(config)
       if (finding := claim(table)) is not None
