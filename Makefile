@@ -97,7 +97,7 @@ docs: $(INSTALLED)
 results: $(INSTALLED)
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python -m explorax.papers.learning.page
-	for name in $$(ls docs/figures/raw | sed 's#_#/#'); do \
+	for name in $$(ls docs/figures | sed -n 's#_#/#; s#\.json$$##p'); do \
 	  $(BIN)/python -m explorax.papers.reproduce --figure=$$name --workers=1 \
 	    --output=docs/figures || exit 1; \
 	done
