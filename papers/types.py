@@ -221,7 +221,7 @@ class Figure:
   def judge(self, config: Any, table: Table) -> list[Finding]:
     """Tests the claims on the results of all tasks.
 
-    Each p has six digits: the last ones depend on the processor.
+    Each p has six digits: the last ones differ between machines.
     """
     return [
       finding._replace(

@@ -107,10 +107,6 @@ def run_seeds(
     pure, shared = _pure(environment)
     if params and len(params) != len(seeds):
       raise ValueError(f"there are {len(seeds)} seeds, but {len(params)} params.")
-    own = [
-      environments.wrap((pure, x), seed=seed)
-      for x, seed in zip(params, seeds, strict=False)
-    ]
     has_axis, num_envs = len(params) > 1, config.num_envs or 1
     program = device_program.make_scanned(
       agent, pure, num_envs, len(seeds), has_axis, _max_steps(config, num_envs)
@@ -118,6 +114,7 @@ def run_seeds(
     arrays = jax.tree.map(jnp.asarray, params[0] if params else shared)
     if has_axis:
       arrays = jax.tree.map(lambda *x: jnp.stack(x), *params)
+    own = [(pure, x) for x in params]
     device = ScannedRun(agent, program, arrays, own, config, hooks.on_episode)
   with training.Course(device, config, hooks, evaluation_environment) as course:
     while course.continues():
@@ -460,7 +457,7 @@ class ScannedRun(DeviceRun):
     agent: types.Agent,
     program: device_program.ScannedProgram,
     params: jax_types.Params,
-    own_environments: Sequence[dm_env.Environment],
+    own: Sequence[tuple[jax_types.Environment, jax_types.Params]],
     config: config_lib.RunConfig,
     on_episode: Callable[[core.Episode], None],
   ):
@@ -469,14 +466,16 @@ class ScannedRun(DeviceRun):
     state = program.init(keys if len(seeds) > 1 else keys[0], params)
     super().__init__(agent, seeds, program.num_envs, state, config, on_episode)
     self._program = program
-    self._own_environments = own_environments
+    self._own = own
 
   @property
   def program(self) -> str:
     return "acting and learning"
 
   def own_environment(self, index: int) -> dm_env.Environment | None:
-    return self._own_environments[index] if self._own_environments else None
+    if not self._own:
+      return None
+    return environments.wrap(self._own[index], seed=self._seeds[index])
 
   @property
   def may_evaluate(self) -> bool:

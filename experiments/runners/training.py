@@ -2,6 +2,7 @@
 
 import abc
 import contextlib
+import dataclasses
 from typing import Any
 
 import dm_env
@@ -84,7 +85,7 @@ class Run(abc.ABC):
     """The result of each seed."""
 
   def own_environment(self, index: int) -> dm_env.Environment | None:
-    """Where a seed is evaluated; None: where all others are."""
+    """A seed's environment of evaluations, if it has parameters of its own."""
     return None
 
   @abc.abstractmethod
@@ -214,14 +215,14 @@ class Course:
     config, run, hooks = self._config, self._run, self._hooks
     guarded = recovery.guard(environment, core.EVALUATION, config, hooks)
     self._at_exit.callback(guarded.close)
+    unmade = dataclasses.replace(hooks, make_environment=None)
     self._evaluations = []
     for i, actor in enumerate(run.make_evaluation_actors()):
-      own, seed = run.own_environment(i), config.seeds[i]
-      place = guarded
-      if own is not None:
-        place = recovery.guard(own, core.EVALUATION, config, hooks)
+      place, own = guarded, run.own_environment(i)
+      if own is not None:  # Another one would have other parameters.
+        place = recovery.guard(own, core.EVALUATION, config, unmade)
       self._evaluations.append(
-        evaluation.Evaluations(actor, place, run.clock, config, hooks, seed)
+        evaluation.Evaluations(actor, place, run.clock, config, hooks, config.seeds[i])
       )
 
   def _evaluate(self) -> bool:

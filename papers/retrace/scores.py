@@ -25,7 +25,7 @@ AGENTS = {
 _TRIALS = 4  # Of table 2.
 _WINDOWS = 10  # Parts of a run, each with a score.
 # The figure shows two of them: at 40 and 200 of the paper's 200 million frames.
-_EARLY, LAST = 1, 9
+EARLY, LAST = 1, 9
 
 
 class Game(NamedTuple):
@@ -229,7 +229,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
     )
     for i, game in enumerate(config.games)
   ]
-  return [[scores(_EARLY), scores(LAST)], games]
+  return [[scores(EARLY), scores(LAST)], games]
 
 
 def times_best(scores: dict[str, dict[str, float]]) -> dict[str, int]:
@@ -286,9 +286,9 @@ _CLAIMS = (
   _most_best,
   _above("Atari, table 2: Retrace scores above Q-learning", "one_step_dqn", None),
   _above("Atari, table 2: Retrace scores above tree-backup", "tree_backup_dqn", None),
-  _above("small games: Retrace starts above Q-learning", "one_step_dqn", _EARLY),
+  _above("small games: Retrace starts above Q-learning", "one_step_dqn", EARLY),
   _above("small games: Retrace ends above Q-learning", "one_step_dqn", LAST),
-  _above("small games: Retrace starts above tree-backup", "tree_backup_dqn", _EARLY),
+  _above("small games: Retrace starts above tree-backup", "tree_backup_dqn", EARLY),
   _above("small games: Retrace ends above tree-backup", "tree_backup_dqn", LAST),
   _above("small games: Retrace ends above Q*(1)", "harutyunyan_dqn", LAST),
 )

@@ -13,7 +13,6 @@ from explorax.experiments.reports import markdown
 from explorax.papers import claims, panels, types
 from explorax.papers.retrace import scores
 
-_EARLY = 1
 _LEARNING_RATE = "learning_rate"
 
 
@@ -55,7 +54,7 @@ def _first_tasks(config: Config) -> list[types.Task]:
     task
     for agent in _agents(config).values()
     for rate in config.learning_rates
-    for task in _tasks(config, {**agent, _LEARNING_RATE: rate}, is_tuning=True)
+    for task in _tasks(config, {**agent, _LEARNING_RATE: rate}, tuning=True)
   ]
 
 
@@ -63,45 +62,43 @@ def _then_tasks(config: Config, table: types.Table) -> list[types.Task]:
   return [
     task
     for agent in _chosen(config, table).values()
-    for task in _tasks(config, agent, is_tuning=False)
+    for task in _tasks(config, agent, tuning=False)
   ]
 
 
-def _tasks(
-  config: Config, agent: types.Settings, *, is_tuning: bool
-) -> list[types.Task]:
+def _tasks(config: Config, agent: types.Settings, *, tuning: bool) -> list[types.Task]:
   """Of one agent in all games."""
   name = "_".join(map(str, agent.values()))
   tasks = []
   for game in config.games:
     steps = int(scores.GAMES[game].share * config.num_steps)
     tasks += types.split(
-      f"{'tuning_' * is_tuning}{game}_{name}",
-      {**agent, "game": game, "num_steps": steps, "is_tuning": is_tuning},
-      config.num_tuning_seeds if is_tuning else config.num_seeds,
-      config.num_tuning_seeds if is_tuning else config.seeds_per_task,
+      f"{'tuning_' * tuning}{game}_{name}",
+      {**agent, "game": game, "num_steps": steps, "tuning": tuning},
+      config.num_tuning_seeds if tuning else config.num_seeds,
+      config.num_tuning_seeds if tuning else config.seeds_per_task,
       15.0 + steps / scores.GAMES[game].speed,
-      config.first_tuning_seed if is_tuning else config.first_seed,
+      config.first_tuning_seed if tuning else config.first_seed,
     )
   return tasks
 
 
 def _normalised(
-  config: Config, table: types.Table, agent: types.Settings, *, is_tuning: bool
+  config: Config, table: types.Table, agent: types.Settings, *, tuning: bool
 ) -> np.ndarray:
   """Scores of one agent, `[S, games, 10]`, of each tenth of the run.
 
   In each game, 0 and 1 are the worst and the best mean at the end of the tuning's runs,
   over all agents and step sizes, so that the tested runs do not affect the scale.
   """
-  tuning, found = table.where(is_tuning=True), []
+  tuned, found = table.where(tuning=True), []
   for game in config.games:
     ends = [
       group.joined("scores")[:, scores.LAST].mean()
-      for group in tuning.where(game=game).by_problem()
+      for group in tuned.where(game=game).by_problem()
     ]
     low, high = min(ends), max(ends)
-    x = table.joined("scores", game=game, is_tuning=is_tuning, **agent)
+    x = table.joined("scores", game=game, tuning=tuning, **agent)
     found.append((x - low) / (high - low if high > low else 1.0))
   return np.stack(found, axis=1)
 
@@ -112,7 +109,7 @@ def _tuning_scores(
   """Step size → the mean score over seeds, games and the whole run, in the tuning."""
   return {
     rate: float(
-      _normalised(config, table, {**agent, _LEARNING_RATE: rate}, is_tuning=True).mean()
+      _normalised(config, table, {**agent, _LEARNING_RATE: rate}, tuning=True).mean()
     )
     for rate in config.learning_rates
   }
@@ -130,7 +127,7 @@ def _chosen(config: Config, table: types.Table) -> dict[str, types.Settings]:
 def _tested(config: Config, window: int, table: types.Table) -> scores.Scores:
   """Label → scores `[S, games]` of the tested runs in a tenth of the run."""
   return {
-    label: _normalised(config, table, agent, is_tuning=False)[..., window]
+    label: _normalised(config, table, agent, tuning=False)[..., window]
     for label, agent in _chosen(config, table).items()
   }
 
@@ -141,7 +138,7 @@ def _above(config: Config, a: str, b: str, window: int = scores.LAST) -> types.C
       return None
     z = _tested(config, window, table)
     return claims.compare(
-      f"{a} is above {b} {'early' if window == _EARLY else 'at the end'}",
+      f"{a} is above {b} {'early' if window == scores.EARLY else 'at the end'}",
       z[a],
       z[b],
       "mean scores {a:.3g} and {b:.3g}, a difference of {gap}",
@@ -159,11 +156,11 @@ def _claims(config: Config) -> list[types.Claim]:
   return [
     *claims.corrected(
       [
-        above("Retrace(1)", "Q-learning", _EARLY),
+        above("Retrace(1)", "Q-learning", scores.EARLY),
         above("Retrace(1)", "Q-learning"),
-        above("Tree-backup(1)", "Q-learning", _EARLY),
+        above("Tree-backup(1)", "Q-learning", scores.EARLY),
         above("Tree-backup(1)", "Q-learning"),
-        above("Retrace(1)", "Tree-backup(1)", _EARLY),
+        above("Retrace(1)", "Tree-backup(1)", scores.EARLY),
         above("Retrace(1)", "Tree-backup(1)"),
         above("Retrace(1)", "Q*(1)"),
       ]
@@ -233,7 +230,7 @@ FIGURES = (
     then=_then_tasks,
     compute=scores.run,
     panels=lambda config: [
-      [_panel(config, _EARLY, "20 %"), _panel(config, scores.LAST, "100 %")]
+      [_panel(config, scores.EARLY, "20 %"), _panel(config, scores.LAST, "100 %")]
     ],
     claims=_claims,
     text=_text,

@@ -113,7 +113,7 @@ def test_scores_are_of_the_episodes_that_end_in_a_tenth(is_race):
 
 
 def test_other_seeds_choose_the_step_size_and_set_the_scale():
-  """Of made-up scores, 0.1 to 0.9 by step size and agent, 2 or 4 times in the games."""
+  """Made-up scores: 0.9 at an agent's best step size, 0.5 or 0.1 at others, scaled."""
   figure = registry.FIGURES["retrace/tuned"]
   config = tuned.Config(
     games=("catch", "gridworld"), lambdas=(0.5, 1.0), num_tuning_seeds=2, num_seeds=4

@@ -162,6 +162,8 @@ def test_the_table_is_drawn_and_written_by_rank():
   assert [label.get_text() for label in scores.get_yticklabels()] == methods
   chosen = results.where(method=methods[0], uniform=lambda x: x is not None)
   assert scores.texts[0].get_text() == f"{runs.scores(chosen)[:, 0].mean():.2f}"
+  short = types.Table(unmeasured(task) for task in results)
+  assert panels.draw(FIGURE.panels(QUICK), short, FIGURE.height).axes
   first = FIGURE.text(QUICK, results).splitlines()[2]
   assert first.split()[1] == methods[0].split()[0]
 
