@@ -20,8 +20,8 @@ _LEARNING_RATE = "learning_rate"
 class Config(ranges.Checked):
   """Settings of the figure; the agents' other settings are those of `retrace/fig1`."""
 
-  games: types.Distinct[Annotated[str, ranges.OneOf(scores.GAMES)]] = tuple(
-    scores.GAMES
+  games: types.Distinct[Annotated[str, ranges.OneOf(scores.GAMES)]] = (
+    scores.Config().games
   )
   lambdas: types.Rising[ranges.Probability] = (0.5, 0.9, 1.0)
   learning_rates: types.Rising[ranges.PositiveFloat] = (3e-4, 1e-3, 3e-3)
@@ -32,7 +32,7 @@ class Config(ranges.Checked):
   num_tuning_seeds: ranges.PositiveInt = 5
   # Those that test; `retrace/fig1` has 0 to 4.
   first_seed: ranges.Seed = 100
-  num_seeds: ranges.PositiveInt = 15
+  num_seeds: ranges.PositiveInt = 9
   # They run in one program, and share a draw of ε's schedules.
   seeds_per_task: ranges.PositiveInt = 3
 
