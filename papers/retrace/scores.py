@@ -47,7 +47,6 @@ class Game(NamedTuple):
 
 GAMES = {
   "breakout": Game("breakout", 1.0, 4500),
-  "cartpole": Game("cartpole", 0.6, 7500),
   "cartpole_swingup": Game("cartpole_swingup", 0.6, 7500),
   "mountain_car": Game("mountain_car,time_limit=1000", 0.5, 7500, is_race=True),
   "gridworld": Game("gridworld/10", 0.3, 5000, is_race=True),
@@ -60,13 +59,7 @@ _LONGEST = 1000  # Steps of an episode.
 class Config(ranges.Checked):
   """Settings of our own runs; those of the agents are in `agent_config`."""
 
-  games: types.Distinct[Annotated[str, ranges.OneOf(GAMES)]] = (
-    "breakout",
-    "cartpole_swingup",
-    "mountain_car",
-    "gridworld",
-    "catch",
-  )
+  games: types.Distinct[Annotated[str, ranges.OneOf(GAMES)]] = tuple(GAMES)
   # Of a run. At least one episode of cartpole_swingup, the longest, must end in each
   # tenth.
   num_steps: Annotated[int, ranges.Range(ge=2 * _WINDOWS * _LONGEST)] = 100_000

@@ -20,8 +20,8 @@ _LEARNING_RATE = "learning_rate"
 class Config(ranges.Checked):
   """Settings of the figure; the agents' other settings are those of `retrace/fig1`."""
 
-  games: types.Distinct[Annotated[str, ranges.OneOf(scores.GAMES)]] = (
-    scores.Config().games
+  games: types.Distinct[Annotated[str, ranges.OneOf(scores.GAMES)]] = tuple(
+    scores.GAMES
   )
   lambdas: types.Rising[ranges.Probability] = (0.5, 0.9, 1.0)
   learning_rates: types.Rising[ranges.PositiveFloat] = (3e-4, 1e-3, 3e-3)
