@@ -7,7 +7,8 @@ of their own.
 
 A run's score is the mean return of its evaluation at the end, where a uniform policy's
 is 0 and the task's ceiling 1. In Deep Sea the return is whether the treasure was found.
-All methods learn by double Q-learning, without clipped rewards.
+All methods learn by double Q-learning, without clipped rewards. The cost of a step is
+measured in short runs of all methods in turn, since a machine's speed changes in hours.
 """
 
 import dataclasses
@@ -155,6 +156,9 @@ class Config(ranges.Checked):
   )  # One of each kind.
   tuning_seeds: ranges.PositiveInt = 4  # From 0.
   uniform_seeds: ranges.PositiveInt = 20  # Of the uniform policy, from 0.
+  # The runs of each method that measure its cost, in the first problem of the tuning.
+  cost_runs: ranges.PositiveInt = 3
+  cost_steps: ranges.PositiveInt = 4000
 
 
 QUICK = Config(
@@ -166,11 +170,13 @@ QUICK = Config(
   tuning_problems=("Deep Sea 5",),
   tuning_seeds=1,
   uniform_seeds=2,
+  cost_runs=1,
+  cost_steps=400,
 )
 
 
 def first_tasks(config: Config) -> list[types.Task]:
-  """The uniform policy in all problems, and the tuning."""
+  """The uniform policy in all problems, the tuning, and the runs that measure costs."""
   uniform = Method("double_dqn", "", (0.0, 0.0), ("evaluation=EpsilonGreedy(1.0)",))
   tasks = [
     task
@@ -185,7 +191,22 @@ def first_tasks(config: Config) -> list[types.Task]:
       for value in _values(config, METHODS[label])
       for task in _tasks(config, label, METHODS[label], problem, value)
     ]
-  return tasks
+  return [*tasks, *_cost_tasks(config)]
+
+
+def _cost_tasks(config: Config) -> list[types.Task]:
+  """Of equal weights, which keeps them in order: all methods in turn, several times."""
+  problem, steps = config.tuning_problems[0], config.cost_steps
+  return [
+    task._replace(
+      name=task.name.replace("tuning", f"cost{run}", 1),
+      settings={**task.settings, "cost_run": run},
+      weight=steps * _OTHER_SECONDS * config.tuning_seeds,
+    )
+    for run in range(config.cost_runs)
+    for label in config.methods
+    for task in _tasks(config, label, METHODS[label], problem, None, num_steps=steps)
+  ]
 
 
 def then_tasks(config: Config, table: types.Table) -> list[types.Task]:
@@ -230,8 +251,9 @@ def tuning_scores(
     each = []
     for problem in config.tuning_problems:
       uniform = table.per_seed("returns", method=_UNIFORM, problem=problem).mean()
-      chosen = {"method": label, "problem": problem, "value": value, "uniform": None}
-      found = table.per_seed("returns", **chosen).mean()
+      chosen = {"method": label, "problem": problem, "value": value}
+      tuned = table.where(uniform=None, cost_run=None, **chosen)
+      found = tuned.per_seed("returns").mean()
       each.append((found - uniform) / (PROBLEMS[problem].ceiling - uniform))
     scores[value] = float(np.mean(each))
   return scores
@@ -251,7 +273,7 @@ def _tasks(
   uniform: float | None = None,
   num_steps: int | None = None,
 ) -> list[types.Task]:
-  """Tasks of a method in a problem: of the tuning, if the uniform return is None.
+  """Tasks of a method in a problem: as in the tuning, if the uniform return is None.
 
   One program trains all seeds where the environment is written in JAX.
   """

@@ -26,7 +26,10 @@ def completed(tasks, of) -> types.Table:
         "returns": np.array(
           [of(task.settings, seed) for seed in task.settings["seeds"]]
         ),
-        "seconds": np.full(len(task.settings["seeds"]), 2e-3),
+        # Of the runs that measure costs: 1, 2 and 3 ms, and other tasks 4 ms.
+        "seconds": np.full(
+          len(task.settings["seeds"]), 1e-3 * (1 + task.settings.get("cost_run", 3))
+        ),
       },
       1.0,
       {},
@@ -81,7 +84,7 @@ def test_mean_ranks_are_those_of_a_plain_bootstrap():
   np.testing.assert_allclose([found.low, found.high], [low, high], atol=0.2)
 
 
-def test_scores_profiles_and_costs_are_of_all_runs_of_a_method():
+def test_scores_and_profiles_are_of_all_runs_of_a_method():
   results = made_up(QUICK, random_returns)
   chosen = results.where(method="RND", uniform=lambda x: x is not None)
   scores = np.zeros((QUICK.num_seeds, len(QUICK.problems)))
@@ -94,10 +97,20 @@ def test_scores_profiles_and_costs_are_of_all_runs_of_a_method():
       row = seed - QUICK.first_seed
       scores[row, QUICK.problems.index(problem)] = (share - 0.1) / 0.9
   np.testing.assert_allclose(runs.scores(chosen), scores, atol=1e-9)
-  assert np.isnan(table.milliseconds(types.Table(unmeasured(x) for x in chosen)))
   share = table.profile(chosen).mean(axis=0)[24]  # τ = 0.5
   assert share == pytest.approx(np.mean(scores >= 0.5))
-  np.testing.assert_allclose(table.milliseconds(chosen), 2.0)
+
+
+def test_a_cost_is_the_median_of_runs_of_all_methods_in_turn():
+  results = made_up(FIGURE.config, random_returns)
+  assert table.milliseconds(results, "RND") == pytest.approx(2.0)
+  short = types.Table(unmeasured(task) for task in results)
+  assert np.isnan(table.milliseconds(short, "RND"))
+  tasks = FIGURE.tasks(FIGURE.config)
+  measured = [task for task in tasks if "cost_run" in task.settings]
+  assert [x.settings["method"] for x in measured] == 3 * [*runs.METHODS]
+  assert len({x.weight for x in measured}) == 1
+  assert measured[0].weight < min(x.weight for x in tasks if x not in measured)
 
 
 def test_the_setting_with_the_best_mean_score_is_used_and_ties_keep_the_presets():
@@ -113,7 +126,7 @@ def test_the_setting_with_the_best_mean_score_is_used_and_ties_keep_the_presets(
   assert final.where(method="RND").values("value") == [1.0]
   assert final.where(method="counts").values("value") == [None]
   assert len(final) == 17 * 6
-  tuned = [set(x.settings["seeds"]) for x in results.where(uniform=None)]
+  tuned = [set(x.settings["seeds"]) for x in results.where(uniform=None, cost_run=None)]
   assert not set.union(*tuned) & {s for x in final for s in x.settings["seeds"]}
 
 
