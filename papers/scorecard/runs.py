@@ -156,9 +156,10 @@ class Config(ranges.Checked):
   )  # One of each kind.
   tuning_seeds: ranges.PositiveInt = 4  # From 0.
   uniform_seeds: ranges.PositiveInt = 20  # Of the uniform policy, from 0.
-  # The runs of each method that measure its cost, in the first problem of the tuning.
+  # The runs of each method that measure its cost, in the first problem of the tuning
+  # and with its seeds.
   cost_runs: ranges.PositiveInt = 3
-  cost_steps: ranges.PositiveInt = 4000
+  cost_steps: ranges.PositiveInt = 6000
 
 
 QUICK = Config(
@@ -167,11 +168,9 @@ QUICK = Config(
   eval_episodes=5,
   num_seeds=2,
   num_values=1,
-  tuning_problems=("Deep Sea 5",),
-  tuning_seeds=1,
+  tuning_problems=("Deep Sea 20",),
   uniform_seeds=2,
   cost_runs=1,
-  cost_steps=400,
 )
 
 

@@ -297,11 +297,11 @@ FIGURES = (
     "never, else t-intervals); methods by their mean rank. Below: mean ranks over "
     "tasks with 95 % bootstrap intervals, for which tasks and the seeds of each method "
     "and task are drawn; processor time of a step of acting and learning of a seed in "
-    "Deep Sea, where one program trains four (one in quick versions; median of short "
-    "runs of all methods in turn); the share of all runs that score τ or more, with "
-    "95 % bootstrap intervals over seeds (grey: all other methods). Each method has "
-    "the one of three values of its parameter of exploration that scored best in three "
-    "of the tasks with four other seeds, but in quick versions the preset's.",
+    "Deep Sea 20, where one program trains four (median of short runs of all methods "
+    "in turn); the share of all runs that score τ or more, with 95 % bootstrap "
+    "intervals over seeds (grey: all other methods). Each method has the one of three "
+    "values of its parameter of exploration that scored best in three of the tasks "
+    "with four other seeds, but in quick versions the preset's.",
     kind="ours",
     height=3.0,
     large=True,
