@@ -194,13 +194,13 @@ def first_tasks(config: Config) -> list[types.Task]:
 
 
 def _cost_tasks(config: Config) -> list[types.Task]:
-  """Of equal weights, which keeps them in order: all methods in turn, several times."""
+  """All methods in turn, several times: small, equal weights keep them in order."""
   problem, steps = config.tuning_problems[0], config.cost_steps
   return [
     task._replace(
       name=task.name.replace("tuning", f"cost{run}", 1),
       settings={**task.settings, "cost_run": run},
-      weight=steps * _OTHER_SECONDS * config.tuning_seeds,
+      weight=steps * _OTHER_SECONDS,
     )
     for run in range(config.cost_runs)
     for label in config.methods
