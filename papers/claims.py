@@ -201,7 +201,7 @@ class Compare:
     a: the settings that select the group.
     b: the settings that select the other group.
     measured: the template of `compare`, or a function of both groups' tasks to it.
-    less, spec, test, kind: see `compare`.
+    less, spec, test, kind, games: see `compare`.
   """
 
   claim: str
@@ -215,6 +215,7 @@ class Compare:
   spec: str = "+.3g"
   test: significance.Test = significance.unpaired
   kind: types.Kind | None = None
+  games: Sequence[str] = ()
 
   def __call__(self, table: types.Table) -> types.Finding | None:
     a, b = table.where(**self.a), table.where(**self.b)
@@ -222,13 +223,14 @@ class Compare:
       return None
     return compare(
       self.claim,
-      a.score(self.measure),
-      b.score(self.measure),
+      a.scores(self.measure),
+      b.scores(self.measure),
       self.measured(a, b) if callable(self.measured) else self.measured,
       less=self.less,
       spec=self.spec,
       test=self.test,
       kind=self.kind,
+      games=self.games,
     )
 
 

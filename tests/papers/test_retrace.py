@@ -135,7 +135,7 @@ def test_other_seeds_choose_the_step_size_and_set_the_scale():
   chosen = {(x.settings["agent"], x.settings["learning_rate"]) for x in then}
   assert chosen == {(agents[i], rates[i % len(rates)]) for i in range(len(agents))}
   tested = {seed for x in then for seed in x.settings["seeds"]}
-  assert len(tested) == 4
+  assert len(tested) == 4 and all(len(x.settings["seeds"]) == 1 for x in then)
   assert tested.isdisjoint(seed for x in first for seed in x.settings["seeds"])
 
   better = types.Table(  # The scale is that of the tuning.
