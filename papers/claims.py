@@ -77,7 +77,7 @@ def compare(
     spec: the format of the numbers in `{gap}`.
     test: of what is neither 0 nor 1.
     kind: of the claim; None for the figure's.
-    games: the names of G games, each of which is left out in turn.
+    games: the names of G games, each of which is left out in turn if there are others.
   """
   a, b = (np.asarray(x, np.float64) for x in (a, b))
   per_seed = [x.reshape(len(x), -1).mean(axis=1) for x in (a, b)]
@@ -97,6 +97,7 @@ def compare(
     if max(map(len, per_seed)) <= _MOST_LEFT_OUT:
       left_out = significance.left_out(test, per_seed, LEAST_SEEDS)
       words += _rests_on({"one seed": max((x.p for x in left_out), default=0.0)})
+    games = games if len(games) > 1 else ()
     rests = [
       test(*(np.delete(x, i, axis=1).mean(axis=1) for x in (a, b)))
       for i in range(len(games))

@@ -146,7 +146,7 @@ def _above(config: Config, a: str, b: str, window: int = scores.LAST) -> types.C
       "mean scores {a:.3g} and {b:.3g}, a difference of {gap}",
       spec=".3f",
       test=significance.paired,
-      games=config.games if len(config.games) > 1 else (),
+      games=config.games,
     )
 
   return claimed

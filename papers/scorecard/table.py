@@ -184,11 +184,6 @@ def _claims(config: runs.Config) -> list[types.Claim]:
   )
   # A seed's world in Deep Sea, one of the first, is the same for all methods.
   tests = {False: significance.paired, True: significance.unpaired}
-
-  def games(kinds: Sequence[str]) -> list[str]:
-    names = [x for x in config.problems if runs.PROBLEMS[x].kind in kinds]
-    return names if len(names) > 1 else []
-
   return [
     claim
     for kinds, words, where, less in families
@@ -203,7 +198,7 @@ def _claims(config: runs.Config) -> list[types.Claim]:
           less=less,
           spec="+.2f",
           test=tests[less],
-          games=games(kinds),
+          games=[x for x in config.problems if runs.PROBLEMS[x].kind in kinds],
         )
         for method in config.methods
         if method != runs.BASELINE
