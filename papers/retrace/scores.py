@@ -64,7 +64,6 @@ class Config(ranges.Checked):
   # tenth.
   num_steps: Annotated[int, ranges.Range(ge=2 * _WINDOWS * _LONGEST)] = 100_000
   num_seeds: ranges.PositiveInt = 5
-  seeds_per_task: ranges.PositiveInt = 5  # Side by side.
 
 
 def _tasks(config: Config) -> list[types.Task]:
@@ -76,8 +75,7 @@ def _tasks(config: Config) -> list[types.Task]:
         f"{game}_{agent}",
         {"game": game, "agent": agent, "num_steps": steps},
         config.num_seeds,
-        config.seeds_per_task,
-        15.0 + steps / GAMES[game].speed,
+        seconds_per_seed=15.0 + steps / GAMES[game].speed,
       )
   return tasks
 
@@ -298,9 +296,7 @@ FIGURES = (
     "diverges. Here the same agents are on small games, where each seed's scores are "
     "normalised by themselves.",
     config=Config(),
-    quick=Config(
-      games=("gridworld", "catch"), num_steps=20_000, num_seeds=1, seeds_per_task=1
-    ),
+    quick=Config(games=("gridworld", "catch"), num_steps=20_000, num_seeds=1),
     tasks=_tasks,
     compute=run,
     panels=_panels,

@@ -22,16 +22,18 @@ class Config(ranges.Checked):
   large_seeds: ranges.PositiveInt = 8
   max_episodes: ranges.PositiveInt = 10_000  # As in bsuite.
   first_seed: ranges.Seed = 100  # Other figures have seeds from 0.
-  # Alone, since in one program all seeds take as long as the slowest.
+  # Alone on a CPU, where in one program all seeds take as long as the slowest; those of
+  # the large sizes together on a GPU, where they take as long as one.
   seeds_per_task: ranges.PositiveInt = 1
+  large_seeds_per_task: ranges.PositiveInt = 8
 
 
 def _tasks(config: Config) -> list[types.Task]:
   return [
     task
-    for sizes, num in (
-      (config.sizes, config.num_seeds),
-      (config.large_sizes, config.large_seeds),
+    for sizes, num, together in (
+      (config.sizes, config.num_seeds, config.seeds_per_task),
+      (config.large_sizes, config.large_seeds, config.large_seeds_per_task),
     )
     for task in runs.deep_sea_tasks(
       {agent: {"agent": agent, "own_mapping": True} for agent in _AGENTS},
@@ -39,7 +41,7 @@ def _tasks(config: Config) -> list[types.Task]:
       (True,),
       range(config.first_seed, config.first_seed + num),
       max_episodes=config.max_episodes,
-      seeds_per_task=config.seeds_per_task,
+      seeds_per_task=together,
     )
   ]
 
