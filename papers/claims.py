@@ -13,7 +13,7 @@ The test follows from the data, and is named in the finding:
   problem, beside the means restricted to the limit. If all runs solved: the ratio.
 
 Several tests of one claim are corrected (Holm, 1979). A result that is undecided once
-one seed or one game is left out says so.
+one seed or one game is left out, with the same correction, says so.
 
 `Compare` is a claim as a value: what is measured, and the settings that select both
 groups. `compare` is the same of two arrays, `sooner` of episodes to solve. A `Check`
@@ -23,7 +23,7 @@ decides by a function of its own, `All` joins claims, `corrected` corrects sever
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,9 @@ def sign(claim: str, wins: int, losses: int, words: str, **more: Any) -> types.F
   words = words.format(
     share=significance.share(wins, num).words(".2f") if num else "none"
   )
-  return types.Finding(claim, words, held, test=f"sign, {_p_words(p)}", p=p, **more)
+  return types.Finding(
+    claim, words, held, test=f"sign, {significance.p_words(p)}", p=p, **more
+  )
 
 
 def compare(
@@ -86,6 +88,10 @@ def compare(
   found, means = test(*per_seed), [np.mean(x) for x in per_seed]
   gap, detectable, seeds = found.gap, found.detectable, min(len(a), len(b))
   held = None if found.p >= significance.LEVEL else bool((gap.value < 0) == less)
+  rests: list[types.Rest] = []
+  for i, game in enumerate(games if len(games) > 1 else ()):
+    rest = test(*(np.delete(x, i, axis=1).mean(axis=1) for x in (a, b)))
+    rests.append(types.Rest(game, rest.p, rest.gap.words(spec)))
   if ratio:
     gap, means = gap.map(np.exp), [np.exp(x) for x in means]
   words = measured.format(a=means[0], b=means[1], gap=gap.words(spec))
@@ -93,20 +99,11 @@ def compare(
     held = None
   elif held is None:
     words += _detected(f"a factor of {np.exp(detectable):.2g}" if ratio else detectable)
-  else:
-    if max(map(len, per_seed)) <= _MOST_LEFT_OUT:
-      left_out = significance.left_out(test, per_seed, LEAST_SEEDS)
-      words += _rests_on({"one seed": max((x.p for x in left_out), default=0.0)})
-    games = games if len(games) > 1 else ()
-    rests = [
-      test(*(np.delete(x, i, axis=1).mean(axis=1) for x in (a, b)))
-      for i in range(len(games))
-    ]
-    gaps = [rest.gap.words(spec) for rest in rests]
-    without = dict(zip(games, [rest.p for rest in rests], strict=True))
-    words += _rests_on(without, dict(zip(games, gaps, strict=True)))
-  name = f"{found.name}, {_p_words(found.p)}"
-  return types.Finding(claim, words, held, seeds, kind, name, found.p)
+  elif max(map(len, per_seed)) <= _MOST_LEFT_OUT:
+    left_out = significance.left_out(test, per_seed, LEAST_SEEDS)
+    rests.append(types.Rest("one seed", max((x.p for x in left_out), default=0.0)))
+  name = f"{found.name}, {significance.p_words(found.p)}"
+  return types.Finding(claim, words, held, seeds, kind, name, found.p, tuple(rests))
 
 
 def _detected(difference: float | str) -> str:
@@ -114,21 +111,6 @@ def _detected(difference: float | str) -> str:
     known = np.isfinite(difference)
     difference = f"{difference:.2g}" if known else "no difference"
   return f"; {difference} would have been detected"
-
-
-def _rests_on(ps: Mapping[str, float], gaps: Mapping[str, str] | None = None) -> str:
-  """Words if a decided claim is undecided without one seed, or without a game."""
-  without = [name for name, p in ps.items() if p >= significance.LEVEL]
-  if not without:
-    return ""
-  p, several = _p_words(max(ps.values())), len(without) > 1
-  gap = f": {gaps[without[0]]}" if gaps and not several else ""
-  p = p.replace("=", "up to") if several else p
-  return f"; undecided without {' or '.join(without)}{gap}, {p}"
-
-
-def _p_words(p: float) -> str:
-  return f"p = {p:.2g}" if p > 1e-4 else "p < 0.0001"
 
 
 def sooner(
@@ -174,6 +156,7 @@ def sooner(
   means = [np.mean(x.episodes) for x in (a, b)]
   words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} {unit}"
   held = None if p >= significance.LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
+  without: tuple[types.Rest, ...] = ()
   if held is None and variance:
     factor = np.exp(
       scipy.stats.norm.ppf([1 - significance.LEVEL / 2, significance.POWER]).sum()
@@ -185,9 +168,9 @@ def sooner(
     rests += [(a, b.without(i)) for i in range(len(b.solved))]
     gaps = [significance.log_rank(*rest, num_permutations=0)[0] for rest in rests]
     closest = int(np.argmin(np.abs(gaps)))
-    without = significance.log_rank(*rests[closest])
-    words += _rests_on({"one seed": without[2]})
-  return types.Finding(claim, words, held, seeds, kind, f"log-rank, {_p_words(p)}", p)
+    without = (types.Rest("one seed", significance.log_rank(*rests[closest])[2]),)
+  name = f"log-rank, {significance.p_words(p)}"
+  return types.Finding(claim, words, held, seeds, kind, name, p, without)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -302,21 +285,15 @@ def all_of(
 
   The tests of several parts are corrected by Holm's method.
   """
-  tests = [part for part in parts if part.p is not None]
-  corrected = dict(
-    zip(map(id, tests), significance.holm([x.p or 0.0 for x in tests]), strict=True)
-  )
-  held = all_hold(
-    None if corrected.get(id(part), 0.0) >= significance.LEVEL else part.held
-    for part in parts
-  )
-  words = separator.join(part.measured for part in parts)
+  parts, ps = _with_holm(parts)
+  held = all_hold(part.held for part in parts)
+  words = separator.join(part.words for part in parts)
   seeds = [part.num_seeds for part in parts if part.num_seeds is not None]
   kinds = {part.kind for part in parts}
   names = ", ".join(dict.fromkeys(part.test.partition(",")[0] for part in parts))
-  if tests:
-    holms = f" (Holm's correction of {len(tests)}, the greatest p)" * (len(tests) > 1)
-    names += f"{holms}, {_p_words(max(corrected.values()))}"
+  if ps:
+    holms = f" (Holm's correction of {len(ps)}, the greatest p)" * (len(ps) > 1)
+    names += f"{holms}, {significance.p_words(max(ps))}"
   kind = kinds.pop() if len(kinds) == 1 else None
   return types.Finding(claim, words, held, min(seeds, default=None), kind, names)
 
@@ -324,23 +301,54 @@ def all_of(
 def corrected(parts: Sequence[types.Claim]) -> list[types.Claim]:
   """The claims, each decided with Holm's correction of the tests of all of them."""
 
-  latest: list[Any] = [None, []]  # A table, and the findings of it.
+  latest: list[Any] = [None, {}]  # A table, and the findings of it, by claim.
 
   def judge(i: int, table: types.Table) -> types.Finding | None:
     if latest[0] is not table:
-      latest[:] = table, [part(table) for part in parts]
-    findings = latest[1]
-    finding = findings[i]
-    if finding is None or finding.p is None:
-      return finding
-    ps = [one.p for one in findings if one is not None and one.p is not None]
-    p = significance.holm(ps)[ps.index(finding.p)]
-    return finding._replace(
-      held=None if p >= significance.LEVEL else finding.held,
-      test=f"{finding.test}; with Holm's correction of {len(ps)}, {_p_words(p)}",
-    )
+      found = {i: one for i, part in enumerate(parts) if (one := part(table))}
+      findings, ps = _with_holm(list(found.values()))
+      words = iter(
+        f"; with Holm's correction of {len(ps)}, {significance.p_words(p)}" for p in ps
+      )
+      named = (
+        one if one.p is None else one._replace(test=one.test + next(words))
+        for one in findings
+      )
+      latest[:] = table, dict(zip(found, named, strict=True))
+    return latest[1].get(i)
 
   return [functools.partial(judge, i) for i in range(len(parts))]
+
+
+def _with_holm(
+  findings: Sequence[types.Finding],
+) -> tuple[list[types.Finding], list[float]]:
+  """The findings with Holm's correction of all, also without a seed or a game.
+
+  Without a game, the tests of the others are without it, too.
+
+  Returns:
+    The findings, and the corrected p of those that have one.
+  """
+  tested = [i for i, one in enumerate(findings) if one.p is not None]
+
+  def p_without(one: types.Finding, game: str) -> float:
+    ps = [rest.p for rest in one.rests if rest.gap and rest.without == game]
+    return ps[0] if ps else one.p or 0.0
+
+  def corrected(rest: types.Rest, number: int) -> types.Rest:
+    ps = [p_without(findings[i], rest.without) for i in tested]
+    ps[number] = rest.p
+    return rest._replace(p=significance.holm(ps)[number])
+
+  ps = significance.holm([findings[i].p or 0.0 for i in tested])
+  found = list(findings)
+  for number, i in enumerate(tested):
+    found[i] = found[i]._replace(
+      held=None if ps[number] >= significance.LEVEL else found[i].held,
+      rests=tuple(corrected(rest, number) for rest in found[i].rests),
+    )
+  return found, ps
 
 
 def negated(held: bool | None) -> bool | None:

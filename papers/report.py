@@ -54,7 +54,8 @@ from the data:
 Beside a test is the mean difference or ratio with its 95 % interval; beside the
 log-rank test, the means restricted to the limit. Several tests of one claim are
 corrected by Holm's method; intervals and detectable differences are not. Where a
-verdict becomes undecided without one seed or without one game, it says so.
+verdict becomes undecided without one seed or without one game, with the same
+correction, it says so.
 
 ## All claims"""
 
@@ -165,7 +166,7 @@ class FigureRequest:
         "claim": figure.claim,
         "caption": figure.caption,
         **({} if figure.text is None else {"text": figure.text(self.config, table)}),
-        "findings": [{**f._asdict(), "verdict": f.verdict} for f in findings],
+        "findings": [_recorded(f) for f in findings],
         "command": self.command,
         "config": overrides.to_dict(self.config),
         "quick": self.quick,
@@ -186,6 +187,12 @@ class FigureRequest:
       return f"{name}_quick"
     text = json.dumps(overrides.to_dict(self.config), sort_keys=True)
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _recorded(finding: types.Finding) -> dict[str, Any]:
+  fields = {**finding._asdict(), "verdict": finding.verdict}
+  del fields["rests"]  # They are in what was measured.
+  return fields
 
 
 def _machines(table: types.Table) -> str:

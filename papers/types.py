@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from explorax import ranges
+from explorax.experiments.recording import significance
 from explorax.experiments.tasks import types as task_types
 
 if TYPE_CHECKING:
@@ -133,6 +134,20 @@ KINDS: dict[Kind, str] = {
 }
 
 
+class Rest(NamedTuple):
+  """A test without one seed or one game.
+
+  Attributes:
+    without: what is left out.
+    p: of the test; for `one seed`, the greatest of all seeds.
+    gap: the difference and its interval, without a game.
+  """
+
+  without: str
+  p: float
+  gap: str = ""
+
+
 class Finding(NamedTuple):
   """A tested claim.
 
@@ -145,6 +160,7 @@ class Finding(NamedTuple):
     kind: what it is about; None for what the figure is about.
     test: the test that decides, with its p; or how it is decided without one.
     p: of the test, not corrected for other tests; None without a test.
+    rests: tests without a seed or a game.
   """
 
   claim: str
@@ -154,10 +170,29 @@ class Finding(NamedTuple):
   kind: Kind | None = None
   test: str = "counted"
   p: float | None = None
+  rests: tuple[Rest, ...] = ()
 
   @property
   def verdict(self) -> str:
     return VERDICTS[self.held]
+
+  @property
+  def words(self) -> str:
+    """What was measured, and whether a verdict rests on one seed or on one game."""
+    words = self.measured
+    for of_games in (False, True):
+      rests = [
+        rest
+        for rest in self.rests
+        if bool(rest.gap) == of_games and rest.p >= significance.LEVEL
+      ]
+      if self.held is None or not rests:
+        continue
+      gap = f": {rests[0].gap}" if of_games and len(rests) == 1 else ""
+      p = significance.p_words(max(rest.p for rest in rests))
+      p = p.replace("=", "up to") if len(rests) > 1 else p
+      words += f"; undecided without {' or '.join(x.without for x in rests)}{gap}, {p}"
+    return words
 
 
 # A claim: tests itself on the results. None if their tasks are not in the table, which
@@ -228,6 +263,8 @@ class Figure:
         num_seeds=finding.num_seeds or config.num_seeds,
         kind=finding.kind or self.kind,
         p=None if finding.p is None else float(f"{finding.p:.6g}"),
+        measured=finding.words,
+        rests=(),
       )
       for claim in self.claims(config)
       if (finding := claim(table)) is not None

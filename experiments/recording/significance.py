@@ -187,6 +187,11 @@ def log_rank(
   return float(gap), float(variance), float((1 + extreme) / (1 + num_permutations))
 
 
+def p_words(p: float) -> str:
+  """`p = 0.012`, of two digits."""
+  return f"p = {p:.2g}" if p > 1e-4 else "p < 0.0001"
+
+
 def holm(ps: Sequence[float]) -> list[float]:
   """p corrected for several tests by Holm's step-down method (1979)."""
   values = np.array(ps, np.float64)

@@ -115,7 +115,7 @@ def _nowhere_less(claim: str, table: types.Table) -> types.Finding:
   ]
   worst = int(np.argmin(_gaps(table).mean(axis=0)))
   return claims.all_of(claim, parts)._replace(
-    measured=f"difference {parts[worst].measured} where it does worst, at a density of "
+    measured=f"difference {parts[worst].words} where it does worst, at a density of "
     f"{densities[worst]:g}",
   )
 

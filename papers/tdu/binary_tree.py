@@ -124,7 +124,7 @@ def _greater_is_faster(table: types.Table) -> types.Finding:
   finding = claims.all_of(
     "the greater β, the faster (largely: no step back of more than a tenth)", parts
   )
-  ratio = parts[0].measured
+  ratio = parts[0].words
   words = f"geometric means {means}; the greatest to the least β: {ratio}"
   return finding._replace(measured=words, num_seeds=table.num_seeds())
 

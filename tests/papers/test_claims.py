@@ -87,13 +87,13 @@ def test_a_result_that_rests_on_one_seed_or_one_game_says_so():
   found = claims.compare(
     "", a, 0 * a, "{gap}", test=significance.paired, games=["one", "other"]
   )
-  assert found.held and "undecided without one: +" in found.measured
-  assert "other" not in found.measured
+  assert found.held and "undecided without one: +" in found.words
+  assert "other" not in found.words
   seeds = np.array([1.0, 0.9, 1.1, 0.35])
   found = claims.compare("", seeds, 0 * seeds, test=significance.paired)
   worst = max(scipy.stats.ttest_1samp(np.delete(seeds, i), 0).pvalue for i in range(4))
   assert found.held and worst > 0.05
-  assert found.measured.endswith(f"; undecided without one seed, p = {worst:.2g}")
+  assert found.words.endswith(f"; undecided without one seed, p = {worst:.2g}")
 
 
 def times(*columns: tuple[list[int], int]) -> significance.Times:
@@ -182,9 +182,26 @@ def test_several_claims_are_corrected_together():
   assert [one.p for one in found] == ps
   for one, p, shift in zip(found, steps, shifts, strict=True):
     assert one.held is (None if p >= 0.05 else shift > 0)
-    assert one.test.endswith(f"with Holm's correction of 3, {claims._p_words(p)}")
+    assert one.test.endswith(f"with Holm's correction of 3, {significance.p_words(p)}")
   # The correction alone leaves one undecided.
   assert sum(p < 0.05 <= q for p, q in zip(ps, steps, strict=True)) == 1
+
+
+def test_what_a_verdict_rests_on_is_corrected_as_well():
+  rests = (types.Rest("one seed", 0.01), types.Rest("a game", 0.03, "+1"))
+  found = types.Finding("", "x", True, 5, None, "t", 0.01, rests)
+  assert found.words == "x"
+  words = "x; undecided without a game: +1, p = 0.06"
+  # Holm: 2 · 0.03 if the other's p is greater, with all games or without this one.
+  for p, without, expected in (
+    (0.3, 0.3, words),
+    (0.02, 0.02, "x"),
+    (0.02, 0.3, words),
+  ):
+    other = found._replace(p=p, rests=(types.Rest("a game", without, "+1"),))
+    corrected = claims.corrected([lambda table: found, lambda table, x=other: x])
+    assert corrected[0](table()).words == expected
+    assert claims.all_of("", [found, other]).measured.startswith(expected)
 
 
 def test_groups_are_selected_by_their_settings():
