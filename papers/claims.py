@@ -23,13 +23,13 @@ decides by a function of its own, `All` joins claims, `corrected` corrects sever
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
-from explorax.experiments.recording import significance
+from explorax.experiments.recording import significance, statistics
 from explorax.papers import types
 
 LEAST_SEEDS = 3  # With fewer seeds, no claim is decided.
@@ -88,29 +88,36 @@ def compare(
   found, means = test(*per_seed), [np.mean(x) for x in per_seed]
   gap, detectable, seeds = found.gap, found.detectable, min(len(a), len(b))
   held = None if found.p >= significance.LEVEL else bool((gap.value < 0) == less)
-  rests: list[types.Rest] = []
+
+  def shown(gap: statistics.Interval) -> str:
+    return (gap.map(np.exp) if ratio else gap).words(spec)
+
+  left_out = []
+  # Also if it is undecided, for the correction of other claims without the same game.
   for i, game in enumerate(games if len(games) > 1 else ()):
     rest = test(*(np.delete(x, i, axis=1).mean(axis=1) for x in (a, b)))
-    rests.append(types.Rest(game, rest.p, rest.gap.words(spec)))
+    left_out.append(types.LeftOut(game, rest.p, shown(rest.gap)))
+  if held is not None and max(map(len, per_seed)) <= _MOST_LEFT_OUT:
+    rests = significance.left_out(test, per_seed, LEAST_SEEDS)
+    left_out.append(types.LeftOut("one seed", max((x.p for x in rests), default=0.0)))
   if ratio:
-    gap, means = gap.map(np.exp), [np.exp(x) for x in means]
-  words = measured.format(a=means[0], b=means[1], gap=gap.words(spec))
-  if seeds < LEAST_SEEDS:
-    held = None
-  elif held is None:
-    words += _detected(f"a factor of {np.exp(detectable):.2g}" if ratio else detectable)
-  elif max(map(len, per_seed)) <= _MOST_LEFT_OUT:
-    left_out = significance.left_out(test, per_seed, LEAST_SEEDS)
-    rests.append(types.Rest("one seed", max((x.p for x in left_out), default=0.0)))
-  name = f"{found.name}, {significance.p_words(found.p)}"
-  return types.Finding(claim, words, held, seeds, kind, name, found.p, tuple(rests))
+    means, detectable = [np.exp(x) for x in means], np.exp(detectable)
+  few = seeds < LEAST_SEEDS
+  return types.Finding(
+    claim,
+    measured.format(a=means[0], b=means[1], gap=shown(gap)),
+    None if few else held,
+    seeds,
+    kind,
+    f"{found.name}, {significance.p_words(found.p)}",
+    found.p,
+    "" if few else _difference(detectable, "a factor of " * ratio),
+    tuple(left_out),
+  )
 
 
-def _detected(difference: float | str) -> str:
-  if isinstance(difference, float):
-    known = np.isfinite(difference)
-    difference = f"{difference:.2g}" if known else "no difference"
-  return f"; {difference} would have been detected"
+def _difference(value: float, what: str = "") -> str:
+  return f"{what}{value:.2g}" if np.isfinite(value) else "no difference"
 
 
 def sooner(
@@ -156,21 +163,19 @@ def sooner(
   means = [np.mean(x.episodes) for x in (a, b)]
   words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} {unit}"
   held = None if p >= significance.LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
-  without: tuple[types.Rest, ...] = ()
-  if held is None and variance:
-    factor = np.exp(
-      scipy.stats.norm.ppf([1 - significance.LEVEL / 2, significance.POWER]).sum()
-      / variance**0.5
-    )
-    words += _detected(f"a hazard ratio of {factor:.2g}" if factor < 50 else math.nan)
-  elif held is not None and seeds > LEAST_SEEDS:
+  detectable, left_out = "", tuple[types.LeftOut, ...]()
+  if variance:
+    quantiles = scipy.stats.norm.ppf([1 - significance.LEVEL / 2, significance.POWER])
+    factor = np.exp(quantiles.sum() / variance**0.5)
+    detectable = _difference(factor if factor < 50 else math.inf, "a hazard ratio of ")
+  if held is not None and seeds > LEAST_SEEDS:
     rests = [(a.without(i), b) for i in range(len(a.solved))]
     rests += [(a, b.without(i)) for i in range(len(b.solved))]
     gaps = [significance.log_rank(*rest, num_permutations=0)[0] for rest in rests]
     closest = int(np.argmin(np.abs(gaps)))
-    without = (types.Rest("one seed", significance.log_rank(*rests[closest])[2]),)
+    left_out = (types.LeftOut("one seed", significance.log_rank(*rests[closest])[2]),)
   name = f"log-rank, {significance.p_words(p)}"
-  return types.Finding(claim, words, held, seeds, kind, name, p, without)
+  return types.Finding(claim, words, held, seeds, kind, name, p, detectable, left_out)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -285,7 +290,8 @@ def all_of(
 
   The tests of several parts are corrected by Holm's method.
   """
-  parts, ps = _with_holm(parts)
+  judged = _with_holm(parts)
+  parts, ps = [one for one, _ in judged], [p for _, p in judged if p is not None]
   held = all_hold(part.held for part in parts)
   words = separator.join(part.words for part in parts)
   seeds = [part.num_seeds for part in parts if part.num_seeds is not None]
@@ -300,21 +306,19 @@ def all_of(
 
 def corrected(parts: Sequence[types.Claim]) -> list[types.Claim]:
   """The claims, each decided with Holm's correction of the tests of all of them."""
-
   latest: list[Any] = [None, {}]  # A table, and the findings of it, by claim.
+
+  def named(findings: Sequence[types.Finding]) -> Iterator[types.Finding]:
+    judged = _with_holm(findings)
+    words = f"with Holm's correction of {sum(p is not None for _, p in judged)}"
+    for one, p in judged:
+      test = "" if p is None else f"; {words}, {significance.p_words(p)}"
+      yield one._replace(test=one.test + test)
 
   def judge(i: int, table: types.Table) -> types.Finding | None:
     if latest[0] is not table:
       found = {i: one for i, part in enumerate(parts) if (one := part(table))}
-      findings, ps = _with_holm(list(found.values()))
-      words = iter(
-        f"; with Holm's correction of {len(ps)}, {significance.p_words(p)}" for p in ps
-      )
-      named = (
-        one if one.p is None else one._replace(test=one.test + next(words))
-        for one in findings
-      )
-      latest[:] = table, dict(zip(found, named, strict=True))
+      latest[:] = table, dict(zip(found, named(list(found.values())), strict=True))
     return latest[1].get(i)
 
   return [functools.partial(judge, i) for i in range(len(parts))]
@@ -322,33 +326,40 @@ def corrected(parts: Sequence[types.Claim]) -> list[types.Claim]:
 
 def _with_holm(
   findings: Sequence[types.Finding],
-) -> tuple[list[types.Finding], list[float]]:
-  """The findings with Holm's correction of all, also without a seed or a game.
+) -> list[tuple[types.Finding, float | None]]:
+  """Each finding with Holm's correction of all tests, and its corrected p, if any.
 
-  Without a game, the tests of the others are without it, too.
-
-  Returns:
-    The findings, and the corrected p of those that have one.
+  The test without a seed is corrected with the others as they are; the one without a
+  game, with the others without that game, too.
   """
-  tested = [i for i, one in enumerate(findings) if one.p is not None]
+  tested = [one for one in findings if one.p is not None]
 
-  def p_without(one: types.Finding, game: str) -> float:
-    ps = [rest.p for rest in one.rests if rest.gap and rest.without == game]
-    return ps[0] if ps else one.p or 0.0
+  def corrected(number: int, p: float, game: str = "") -> float:
+    ps = [
+      next((x.p for x in one.left_out if game and x.what == game), one.p or 0.0)
+      for one in tested
+    ]
+    ps[number] = p
+    return significance.holm(ps)[number]
 
-  def corrected(rest: types.Rest, number: int) -> types.Rest:
-    ps = [p_without(findings[i], rest.without) for i in tested]
-    ps[number] = rest.p
-    return rest._replace(p=significance.holm(ps)[number])
-
-  ps = significance.holm([findings[i].p or 0.0 for i in tested])
-  found = list(findings)
-  for number, i in enumerate(tested):
-    found[i] = found[i]._replace(
-      held=None if ps[number] >= significance.LEVEL else found[i].held,
-      rests=tuple(corrected(rest, number) for rest in found[i].rests),
-    )
-  return found, ps
+  judged: list[tuple[types.Finding, float | None]] = []
+  number = 0
+  for one in findings:
+    p = one.p
+    if p is not None:
+      p = corrected(number, p)
+      if one.held is not None and p >= significance.LEVEL:
+        detectable = f"{one.detectable} (without the correction)"
+        one = one._replace(held=None, detectable=detectable * bool(one.detectable))
+      one = one._replace(
+        left_out=tuple(
+          x._replace(p=corrected(number, x.p, x.what if x.gap else ""))
+          for x in one.left_out
+        ),
+      )
+      number += 1
+    judged.append((one, p))
+  return judged
 
 
 def negated(held: bool | None) -> bool | None:

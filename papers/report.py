@@ -190,9 +190,9 @@ class FigureRequest:
 
 
 def _recorded(finding: types.Finding) -> dict[str, Any]:
+  """The fields of a finding and its verdict; the limits are in what was measured."""
   fields = {**finding._asdict(), "verdict": finding.verdict}
-  del fields["rests"]  # They are in what was measured.
-  return fields
+  return {x: y for x, y in fields.items() if x not in ("detectable", "left_out")}
 
 
 def _machines(table: types.Table) -> str:

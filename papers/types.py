@@ -134,16 +134,16 @@ KINDS: dict[Kind, str] = {
 }
 
 
-class Rest(NamedTuple):
-  """A test without one seed or one game.
+class LeftOut(NamedTuple):
+  """A test without one seed or without one game.
 
   Attributes:
-    without: what is left out.
+    what: is left out: `one seed`, or a game's name.
     p: of the test; for `one seed`, the greatest of all seeds.
-    gap: the difference and its interval, without a game.
+    gap: the difference and its interval without the game; empty for `one seed`.
   """
 
-  without: str
+  what: str
   p: float
   gap: str = ""
 
@@ -160,7 +160,8 @@ class Finding(NamedTuple):
     kind: what it is about; None for what the figure is about.
     test: the test that decides, with its p; or how it is decided without one.
     p: of the test, not corrected for other tests; None without a test.
-    rests: tests without a seed or a game.
+    detectable: the difference that would have been detected, in a few words.
+    left_out: the same test without a seed or a game.
   """
 
   claim: str
@@ -170,7 +171,8 @@ class Finding(NamedTuple):
   kind: Kind | None = None
   test: str = "counted"
   p: float | None = None
-  rests: tuple[Rest, ...] = ()
+  detectable: str = ""
+  left_out: tuple[LeftOut, ...] = ()
 
   @property
   def verdict(self) -> str:
@@ -178,20 +180,25 @@ class Finding(NamedTuple):
 
   @property
   def words(self) -> str:
-    """What was measured, and whether a verdict rests on one seed or on one game."""
+    """What was measured, and the limits of the verdict.
+
+    If it is undecided: what would have been detected. Else: whether it rests on one
+    seed or on one game.
+    """
+    if self.held is None:
+      detected = f"; {self.detectable} would have been detected"
+      return self.measured + detected * bool(self.detectable)
     words = self.measured
+    undecided = [one for one in self.left_out if one.p >= significance.LEVEL]
     for of_games in (False, True):
-      rests = [
-        rest
-        for rest in self.rests
-        if bool(rest.gap) == of_games and rest.p >= significance.LEVEL
-      ]
-      if self.held is None or not rests:
-        continue
-      gap = f": {rests[0].gap}" if of_games and len(rests) == 1 else ""
-      p = significance.p_words(max(rest.p for rest in rests))
-      p = p.replace("=", "up to") if len(rests) > 1 else p
-      words += f"; undecided without {' or '.join(x.without for x in rests)}{gap}, {p}"
+      tests = [one for one in undecided if bool(one.gap) == of_games]
+      if tests:
+        without, p = tests[0].what, significance.p_words(max(one.p for one in tests))
+        if len(tests) > 1:
+          without, p = " or ".join(x.what for x in tests), p.replace("=", "up to")
+        elif of_games:
+          without += f": {tests[0].gap}"
+        words += f"; undecided without {without}, {p}"
     return words
 
 
@@ -256,7 +263,8 @@ class Figure:
   def judge(self, config: Any, table: Table) -> list[Finding]:
     """Tests the claims on the results of all tasks.
 
-    Each p has six digits: the last ones differ between machines.
+    What was measured is each finding's `words`. Each p has six digits: the last ones
+    differ between machines.
     """
     return [
       finding._replace(
@@ -264,7 +272,8 @@ class Figure:
         kind=finding.kind or self.kind,
         p=None if finding.p is None else float(f"{finding.p:.6g}"),
         measured=finding.words,
-        rests=(),
+        detectable="",
+        left_out=(),
       )
       for claim in self.claims(config)
       if (finding := claim(table)) is not None

@@ -84,9 +84,9 @@ def agent_config(settings: types.Settings) -> Any:
   """The preset's config for small problems, with appendix F's exploration.
 
   The schedules of ε have the paper's shares of a run: 50,000 frames of each of sixteen
-  threads are 1/250 of 200 million frames. All seeds of a task and all agents share one
-  draw of the schedules. Every update uses 64 transitions, and λ is 1 unless
-  the settings have another. A perceptron replaces the convolutions.
+  threads are 1/250 of 200 million frames. All agents, and the other
+  seeds of a task, share the draw of its first seed. Every update uses 64 transitions,
+  and λ is 1 unless the settings have another. A perceptron replaces the convolutions.
   """
   steps = settings["num_steps"]
   config = presets.PRESETS[settings["agent"]].config

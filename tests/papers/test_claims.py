@@ -34,7 +34,7 @@ def test_a_claim_is_decided_by_the_test_of_the_difference(shift, less):
   assert finding.measured.startswith(f"{np.mean(a):.1f} {np.mean(b):.1f} {words}")
   assert finding.p == pytest.approx(scipy.stats.ttest_ind(a, b, equal_var=False).pvalue)
   assert finding.test.startswith("Welch's t, p")
-  assert ("would have been detected" in finding.measured) == (verdict is None)
+  assert ("would have been detected" in finding.words) == (verdict is None)
 
 
 def test_a_pair_of_seeds_decides_what_separate_seeds_do_not():
@@ -65,7 +65,7 @@ def test_yes_or_no_is_an_exact_test():
     significance.fisher(a, b).gap, [0.2, 0.0524, 0.3339], atol=5e-5
   )
   few = claims.compare("", solved[-5:], other[-10:-5])
-  assert few.held is None and "no difference would have been detected" in few.measured
+  assert few.held is None and "no difference would have been detected" in few.words
   assert claims.sign("", 9, 1, "{share}").p == 22 / 2**10
   assert significance.share(3, 3).low == pytest.approx(0.025 ** (1 / 3))
 
@@ -184,12 +184,13 @@ def test_several_claims_are_corrected_together():
     assert one.held is (None if p >= 0.05 else shift > 0)
     assert one.test.endswith(f"with Holm's correction of 3, {significance.p_words(p)}")
   # The correction alone leaves one undecided.
-  assert sum(p < 0.05 <= q for p, q in zip(ps, steps, strict=True)) == 1
+  (one,) = (x for x, p, q in zip(found, ps, steps, strict=True) if p < 0.05 <= q)
+  assert one.words.endswith("(without the correction) would have been detected")
 
 
 def test_what_a_verdict_rests_on_is_corrected_as_well():
-  rests = (types.Rest("one seed", 0.01), types.Rest("a game", 0.03, "+1"))
-  found = types.Finding("", "x", True, 5, None, "t", 0.01, rests)
+  left_out = (types.LeftOut("one seed", 0.01), types.LeftOut("a game", 0.03, "+1"))
+  found = types.Finding("", "x", True, 5, None, "t", 0.01, "1.5", left_out)
   assert found.words == "x"
   words = "x; undecided without a game: +1, p = 0.06"
   # Holm: 2 · 0.03 if the other's p is greater, with all games or without this one.
@@ -198,7 +199,7 @@ def test_what_a_verdict_rests_on_is_corrected_as_well():
     (0.02, 0.02, "x"),
     (0.02, 0.3, words),
   ):
-    other = found._replace(p=p, rests=(types.Rest("a game", without, "+1"),))
+    other = found._replace(p=p, left_out=(types.LeftOut("a game", without, "+1"),))
     corrected = claims.corrected([lambda table: found, lambda table, x=other: x])
     assert corrected[0](table()).words == expected
     assert claims.all_of("", [found, other]).measured.startswith(expected)
