@@ -13,7 +13,7 @@ The test follows from the data, and is named in the finding:
   problem, beside the means restricted to the limit. If all runs solved: the ratio.
 
 Several tests of one claim are corrected (Holm, 1979). A result that is undecided once
-one seed or one game is left out, with the same correction, says so.
+one seed, one game or one problem is left out, with the same correction, says so.
 
 `Compare` is a claim as a value: what is measured, and the settings that select both
 groups. `compare` is the same of two arrays, `sooner` of episodes to solve. A `Check`
@@ -99,7 +99,7 @@ def compare(
     left_out.append(types.LeftOut(game, rest.p, shown(rest.gap)))
   if held is not None and max(map(len, per_seed)) <= _MOST_LEFT_OUT:
     rests = significance.left_out(test, per_seed, LEAST_SEEDS)
-    left_out.append(types.LeftOut("one seed", max((x.p for x in rests), default=0.0)))
+    left_out.append(types.LeftOut(types.SEED, max((x.p for x in rests), default=0.0)))
   if ratio:
     means, detectable = [np.exp(x) for x in means], np.exp(detectable)
   few = seeds < LEAST_SEEDS
@@ -130,52 +130,94 @@ def sooner(
   """Whether the first of two groups solves problems in fewer episodes than the second.
 
   If all runs solved theirs, the test is of the ratio, of pairs of the same problem and
-  seed if both groups have the same ones. Otherwise runs are censored at their limit.
+  seed if both groups have the same ones. Otherwise runs are censored at their limit;
+  the ratio of the pairs that both solved is beside the test, which it does not change.
   """
   a, b = groups
   shares = [f"{np.sum(x.solved):.0f} of {x.solved.size}" for x in (a, b)]
   words = f"{names}: solved {' and '.join(shares)}"
   seeds = min(len(a.episodes), len(b.episodes))
+  pairs = a.episodes.shape == b.episodes.shape
   if a.solved.all() and b.solved.all():
-    logs = [np.log(x.episodes) for x in (a, b)]
-    pairs = logs[0].shape == logs[1].shape
-    x, y = (z.ravel() if pairs else z.mean(axis=1) for z in logs)
+    same = pairs or len(a.episodes) == len(b.episodes)
+    test = significance.paired if same else significance.unpaired
+
+    def logs(x: significance.Times) -> np.ndarray:
+      return np.log(x.episodes).ravel() if pairs else np.log(x.episodes).mean(axis=1)
+
     words += (
       f", in {{a:.0f}} and {{b:.0f}} {unit} (geometric means), a ratio of {{gap}}"
     )
     if pairs:
-      words += f", slower in {np.sum(x > y)} of {x.size} pairs"
-    same = pairs or len(x) == len(y)
+      words += f", slower in {np.sum(logs(a) > logs(b))} of {a.episodes.size} pairs"
     found = compare(
       claim,
-      x,
-      y,
+      logs(a),
+      logs(b),
       words,
       less=True,
       ratio=True,
       spec=".3f",
-      test=significance.paired if same else significance.unpaired,
+      test=test,
       kind=kind,
     )
-    decided = found.held if seeds >= LEAST_SEEDS else None
-    return found._replace(num_seeds=seeds, held=decided)
+
+    def p_of(rests: Sequence[_Pair]) -> float:
+      return max(test(logs(x), logs(y)).p for x, y in rests)
+
+    return found._replace(
+      num_seeds=seeds,
+      held=found.held if seeds >= LEAST_SEEDS else None,
+      left_out=_without_each(a, b, p_of, same),
+    )
   gap, variance, p = significance.log_rank(a, b)
   means = [np.mean(x.episodes) for x in (a, b)]
   words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} {unit}"
+  if pairs and np.sum(both := np.minimum(a.solved, b.solved) > 0) >= LEAST_SEEDS:
+    ratio = statistics.mean(np.log(a.episodes / b.episodes)[both]).map(np.exp)
+    words += f", a ratio of {ratio.words('.2f')} in {both.sum()} pairs that both solved"
   held = None if p >= significance.LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
-  detectable, left_out = "", tuple[types.LeftOut, ...]()
+  detectable = ""
   if variance:
     quantiles = scipy.stats.norm.ppf([1 - significance.LEVEL / 2, significance.POWER])
     factor = np.exp(quantiles.sum() / variance**0.5)
     detectable = _difference(factor if factor < 50 else math.inf, "a hazard ratio of ")
-  if held is not None and seeds > LEAST_SEEDS:
-    rests = [(a.without(i), b) for i in range(len(a.solved))]
-    rests += [(a, b.without(i)) for i in range(len(b.solved))]
-    gaps = [significance.log_rank(*rest, num_permutations=0)[0] for rest in rests]
-    closest = int(np.argmin(np.abs(gaps)))
-    left_out = (types.LeftOut("one seed", significance.log_rank(*rests[closest])[2]),)
+  left_out = _without_each(a, b, _greatest_log_rank, pairs=False)
   name = f"log-rank, {significance.p_words(p)}"
   return types.Finding(claim, words, held, seeds, kind, name, p, detectable, left_out)
+
+
+_Pair = tuple[significance.Times, significance.Times]
+
+
+def _greatest_log_rank(rests: Sequence[_Pair]) -> float:
+  """The p of the log-rank test of the groups that differ least."""
+  gaps = [significance.log_rank(*rest, num_permutations=0)[0] for rest in rests]
+  return significance.log_rank(*rests[int(np.argmin(np.abs(gaps)))])[2]
+
+
+def _without_each(
+  a: significance.Times,
+  b: significance.Times,
+  greatest_p: Callable[[Sequence[_Pair]], float],
+  pairs: bool,
+) -> tuple[types.LeftOut, ...]:
+  """A test without one seed, of both groups of pairs, and without each problem."""
+  if pairs:
+    rests = [(a.without(i), b.without(i)) for i in range(len(a.solved))]
+  else:
+    rests = [(a.without(i), b) for i in range(len(a.solved))]
+    rests += [(a, b.without(i)) for i in range(len(b.solved))]
+  names = dict.fromkeys((*a.problems, *b.problems))
+  found = []
+  if min(len(a.solved), len(b.solved)) > 1:
+    found.append(types.LeftOut(types.SEED, greatest_p(rests)))
+  if len(names) > 1:
+    found += [
+      types.LeftOut(x, greatest_p([(a.without_problem(x), b.without_problem(x))]))
+      for x in names
+    ]
+  return tuple(found)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -353,7 +395,7 @@ def _with_holm(
         one = one._replace(held=None, detectable=detectable * bool(one.detectable))
       one = one._replace(
         left_out=tuple(
-          x._replace(p=corrected(number, x.p, x.what if x.gap else ""))
+          x._replace(p=corrected(number, x.p, x.what if x.what != types.SEED else ""))
           for x in one.left_out
         ),
       )

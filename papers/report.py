@@ -31,15 +31,17 @@ _INTRODUCTION = """\
 
 Below each figure are its claims, the command that makes it, the time of its runs,
 summed over all processes, and the commits that made them (+: with changes that were not
-committed). The command draws from the raw results and computes nothing again; each of
-their files also has the versions of the packages that computed it.
+committed; none: of a copy without git). The command draws from the raw results and
+computes nothing again; each of their files also has the versions of the packages that
+computed it.
 
 ## Rules of the verdicts
 
 A claim *held* if its test has p < 0.05 (two-sided) and the difference is on the claim's
-side of 0, and *did not hold* if it is on the other side. Otherwise it is *undecided*,
-and says which difference would have been detected with a probability of 0.8. Claims
-with fewer than three seeds are undecided, and those of smoke versions. The test follows
+side of 0, and *did not hold* if it is on the other side. Otherwise it is *undecided*:
+a test of two groups then says which difference it would have detected with a
+probability of 0.8. Claims with fewer than three seeds are undecided, but for those of
+formulas and of published tables, and so are those of smoke versions. The test follows
 from the data:
 
 | data | test |
@@ -54,8 +56,8 @@ from the data:
 Beside a test is the mean difference or ratio with its 95 % interval; beside the
 log-rank test, the means restricted to the limit. Several tests of one claim are
 corrected by Holm's method; intervals and detectable differences are not. Where a
-verdict becomes undecided without one seed or without one game, with the same
-correction, it says so.
+verdict becomes undecided without one seed, or without one game, size or task, with the
+same correction, it says so.
 
 ## All claims"""
 
@@ -205,9 +207,11 @@ def _machines(table: types.Table) -> str:
 
 
 def _commits(table: types.Table) -> list[str]:
-  """Abbreviated; without the tasks of an installed copy, which has no commit."""
+  """Abbreviated; of tasks that a copy without git computed, their number."""
   found = [commit for task in table if (commit := task.versions["git_commit"])]
-  return sorted({commit[:7] + "+" * commit.endswith("+") for commit in found})
+  each = sorted({commit[:7] + "+" * commit.endswith("+") for commit in found})
+  others = len(table) - len(found)
+  return [*each, *[f"none ({summary.count(others, 'task')})"] * bool(others)]
 
 
 def write_page(directory: output.RunDirectory) -> None:

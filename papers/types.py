@@ -134,13 +134,16 @@ KINDS: dict[Kind, str] = {
 }
 
 
+SEED = "one seed"
+
+
 class LeftOut(NamedTuple):
-  """A test without one seed or without one game.
+  """A test without one seed, or without one problem such as a game.
 
   Attributes:
-    what: is left out: `one seed`, or a game's name.
-    p: of the test; for `one seed`, the greatest of all seeds.
-    gap: the difference and its interval without the game; empty for `one seed`.
+    what: is left out: `SEED`, or the problem's name.
+    p: of the test; for `SEED`, the greatest of all seeds.
+    gap: the difference and its interval without the problem, if it has them.
   """
 
   what: str
@@ -161,7 +164,7 @@ class Finding(NamedTuple):
     test: the test that decides, with its p; or how it is decided without one.
     p: of the test, not corrected for other tests; None without a test.
     detectable: the difference that would have been detected, in a few words.
-    left_out: the same test without a seed or a game.
+    left_out: the same test without a seed or a problem.
   """
 
   claim: str
@@ -183,20 +186,23 @@ class Finding(NamedTuple):
     """What was measured, and the limits of the verdict.
 
     If it is undecided: what would have been detected. Else: whether it rests on one
-    seed or on one game.
+    seed or on one problem.
     """
     if self.held is None:
       detected = f"; {self.detectable} would have been detected"
       return self.measured + detected * bool(self.detectable)
     words = self.measured
     undecided = [one for one in self.left_out if one.p >= significance.LEVEL]
-    for of_games in (False, True):
-      tests = [one for one in undecided if bool(one.gap) == of_games]
+    for of_seeds in (True, False):
+      tests = [one for one in undecided if (one.what == SEED) == of_seeds]
       if tests:
         without, p = tests[0].what, significance.p_words(max(one.p for one in tests))
         if len(tests) > 1:
           without, p = " or ".join(x.what for x in tests), p.replace("=", "up to")
-        elif of_games:
+          if len(tests) > 3:
+            problems = len({one.what for one in self.left_out} - {SEED})
+            without = f"any one of {len(tests)} of the {problems} problems"
+        elif tests[0].gap:
           without += f": {tests[0].gap}"
         words += f"; undecided without {without}, {p}"
     return words

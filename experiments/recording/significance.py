@@ -143,13 +143,25 @@ def left_out(test: Test, groups: Sequence[np.ndarray], least: int) -> Iterator[T
 
 
 class Times(NamedTuple):
-  """Episodes to solve problems, `[S, P]`; where not `solved`, the limit of the run."""
+  """Episodes to solve problems, `[S, P]`; where not `solved`, the limit of the run.
+
+  `problems` are P names, of which several may be equal; empty if they have none.
+  """
 
   episodes: np.ndarray
   solved: np.ndarray
+  problems: tuple[str, ...] = ()
 
   def without(self, seed: int) -> "Times":
-    return Times(*(np.delete(x, seed, axis=0) for x in self))
+    return self._replace(
+      episodes=np.delete(self.episodes, seed, axis=0),
+      solved=np.delete(self.solved, seed, axis=0),
+    )
+
+  def without_problem(self, name: str) -> "Times":
+    kept = [i for i, problem in enumerate(self.problems) if problem != name]
+    names = tuple(self.problems[i] for i in kept)
+    return Times(self.episodes[:, kept], self.solved[:, kept], names)
 
 
 def log_rank(
@@ -164,12 +176,12 @@ def log_rank(
     and the p of the permutations, two-sided.
   """
   if a.episodes.shape[1] != b.episodes.shape[1]:  # Not the same problems: no strata.
-    a, b = (Times(*(x.reshape(-1, 1) for x in group)) for group in (a, b))
+    a, b = (Times(*(x.reshape(-1, 1) for x in group[:2])) for group in (a, b))
   rng = np.random.default_rng(0)
   gap, variance, drawn = 0.0, 0.0, np.zeros(num_permutations)
   for i in range(a.episodes.shape[1]):
     times, solved = (
-      np.concatenate([x[:, i], y[:, i]]) for x, y in zip(a, b, strict=True)
+      np.concatenate([x[:, i], y[:, i]]) for x, y in zip(a[:2], b[:2], strict=True)
     )
     num, at_risk = len(a.episodes), times[:, None] >= times
     # Each event adds to the scores of those at risk: the sum over `a` is observed minus

@@ -308,7 +308,10 @@ def _sooner(label: str, table: types.Table) -> types.Finding | None:
     return None
   return claims.sooner(
     f"{label} solves the tasks in fewer steps than double DQN",
-    [significance.Times(steps_to_solve(x), is_solved(x)) for x in groups],
+    [
+      significance.Times(steps_to_solve(x), is_solved(x), tuple(x.values("task")))
+      for x in groups
+    ],
     f"{label} and double DQN",
     "ours",
     unit="steps",

@@ -51,6 +51,7 @@ def earns_more(
   y: str = "discounted_returns",
   spec: str = ".3f",
   test: significance.Test = significance.unpaired,
+  kind: types.Kind | None = None,
 ) -> claims.Compare:
   """That εz-greedy earns more than ε-greedy.
 
@@ -77,6 +78,7 @@ def earns_more(
     {**EPSILON, **where},
     measured,
     test=test,
+    kind=kind,
   )
 
 

@@ -65,6 +65,7 @@ def _claims(config: Config) -> list[types.Claim]:
       {"threshold": m},
       comparisons.EZ,
       "discounted return {a:.3f} against {b:.3f}, {gap}",
+      kind="ours" if m > 1 else None,
     )
     for m in config.thresholds
   ]

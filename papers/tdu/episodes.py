@@ -20,6 +20,15 @@ def is_solved(table: types.Table) -> np.ndarray:
   return (table.per_seed("solved") > 0).astype(np.float64)
 
 
+def names_of_problems(table: types.Table) -> tuple[str, ...]:
+  """`N = 10` or `N = 10, stochastic`: the problems, without their agents."""
+  settings = [group[0].settings for group in table.by_problem()]
+  return tuple(
+    f"N = {x.get('size')}{', stochastic' * x.get('stochastic', False)}"
+    for x in settings
+  )
+
+
 def fewer(
   claim: str,
   a: types.Selection,
@@ -33,7 +42,10 @@ def fewer(
     groups = [table.where(**a), table.where(**b)]
     if not all(groups) or groups[0] == groups[1]:
       return None
-    times = (significance.Times(to_solve(group), is_solved(group)) for group in groups)
+    times = (
+      significance.Times(to_solve(group), is_solved(group), names_of_problems(group))
+      for group in groups
+    )
     return claims.sooner(claim, times, names, kind)
 
   return claimed

@@ -167,7 +167,11 @@ def _masters_sooner(table: types.Table) -> types.Finding | None:
   return claims.sooner(
     "TDU masters stochastic Deep Sea in fewer episodes than bootstrapped DQN",
     (
-      significance.Times(_until_mastered(group), group.per_seed("mastered") > 0)
+      significance.Times(
+        _until_mastered(group),
+        group.per_seed("mastered") > 0,
+        episodes.names_of_problems(group),
+      )
       for group in groups
     ),
     "TDU and bootstrapped DQN (mastered counts as solved)",

@@ -99,7 +99,8 @@ def test_a_result_that_rests_on_one_seed_or_one_game_says_so():
 def times(*columns: tuple[list[int], int]) -> significance.Times:
   """Episodes of the seeds of each problem; those at its limit are not solved."""
   episodes = np.array([column for column, _ in columns], float).T
-  return significance.Times(episodes, episodes < [limit for _, limit in columns])
+  solved = episodes < [limit for _, limit in columns]
+  return significance.Times(episodes, solved, (*map(str, range(len(columns))),))
 
 
 def test_runs_that_did_not_solve_are_censored():
@@ -113,11 +114,13 @@ def test_runs_that_did_not_solve_are_censored():
   assert gap**2 / variance == pytest.approx(expected.statistic**2)
   assert gap > 0  # Group a solves sooner.
   # All 70 ways to choose four of the eight runs, by the same statistic.
-  pooled = significance.Times(*(np.concatenate(x) for x in zip(a, b, strict=True)))
+  pooled = significance.Times(
+    *(np.concatenate(x) for x in zip(a[:2], b[:2], strict=True))
+  )
 
   def exceeds(chosen: tuple[int, ...]) -> float:
     rows = np.isin(range(8), chosen)
-    groups = (significance.Times(*(x[r] for x in pooled)) for r in (rows, ~rows))
+    groups = (significance.Times(*(x[r] for x in pooled[:2])) for r in (rows, ~rows))
     return significance.log_rank(*groups, 0)[0]
 
   every = [abs(exceeds(chosen)) for chosen in itertools.combinations(range(8), 4)]
@@ -145,6 +148,34 @@ def test_if_all_solved_the_ratio_of_pairs_is_tested():
   assert found.p == pytest.approx(scipy.stats.ttest_1samp(logs, 0).pvalue)
   assert found.held and found.num_seeds == 3 and "slower in 0 of 6" in found.measured
   assert f"a ratio of {np.exp(logs.mean()):.3f}" in found.measured
+
+
+@pytest.mark.parametrize("limit", [99, 30])
+def test_a_verdict_may_rest_on_one_problem(limit):
+  a = times(
+    ([2, 4, 8, 5, 6, 3], 99),
+    ([20, 21, 24, 29, 25, 22], limit),
+    ([21, 22, 25, 26, 24, 20], 99),
+  )
+  b = times(
+    ([30, 40, 80, 50, 60, 70], 99),
+    ([19, 23, 25, 31, 24, 21], limit),
+    ([20, 24, 27, 25, 27, 21], 99),
+  )
+  found = claims.sooner("", (a, b), "a and b")
+  assert found.held and bool(b.solved.all()) is (limit == 99)
+  ps = {one.what: one.p for one in found.left_out}
+  for i in range(3):
+    rest = [
+      significance.Times(*(np.delete(y, i, axis=1) for y in x[:2])) for x in (a, b)
+    ]
+    p = scipy.stats.ttest_rel(*(np.log(x.episodes).ravel() for x in rest)).pvalue
+    p = p if limit == 99 else significance.log_rank(*rest)[2]
+    assert ps[str(i)] == pytest.approx(p)
+  assert ps["0"] > 0.05 > max(ps["1"], ps["2"])
+  assert found.words.endswith(f"; undecided without 0, p = {ps['0']:.2g}")
+  # Without one of the six seeds.
+  assert (ps[types.SEED] > 0.05) == ("undecided without one seed" in found.words)
 
 
 def test_several_tests_of_one_claim_are_corrected():
