@@ -2,13 +2,15 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from scipy import stats
 
 from explorax.experiments.recording import statistics as intervals
 from explorax.experiments.reports import markdown
+from explorax.papers import claims
 
 Row = dict[str, Any]
 
@@ -27,7 +29,18 @@ def table(runs: Sequence[Row]) -> str:
     rows = [row_of(group) for group in groups.values() if mark in group[0]]
     if rows:
       tables.append(markdown.table(rows))
-  return "\n\n".join(tables)
+  return "\n\n".join([*tables, *_differences(groups)])
+
+
+def _differences(groups: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[str]:
+  """Sentences on the last evaluations of environments that two agents have."""
+  for env in dict.fromkeys(env for _, env in groups):
+    pair = {label: group for (label, x), group in groups.items() if x == env}
+    if len(pair) == 2 and all("evaluations" in group[0] for group in pair.values()):
+      names = " minus ".join(reversed(pair))
+      a, b = ([run["evaluations"][-1][1] for run in group] for group in pair.values())
+      found = claims.compare("", np.array(b), np.array(a), "{gap}")
+      yield f"{names} in `{env}`, last evaluation: {found.words} ({found.test})."
 
 
 def _solved_row(group: Sequence[Row]) -> Row:
