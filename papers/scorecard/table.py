@@ -15,6 +15,7 @@ from explorax.papers.scorecard import runs
 _HARD = (runs.DEEP, runs.SPARSE)
 _TAU = np.linspace(0.02, 1.0, 50)
 _NAMED = 4  # Methods that the profiles name, beside the baseline.
+_DARK = 0.465  # Scores with a colour on which white is as legible as black.
 
 
 def _final(**settings: Any) -> types.Selection:
@@ -73,15 +74,22 @@ def best_group(table: types.Table, kind: str) -> tuple[list[str], dict[str, floa
 def _interval(table: types.Table) -> statistics.Interval:
   """The mean score of one method in one problem, with a t-interval over seeds.
 
-  Clopper and Pearson's where each seed has a return of 0 or of the ceiling.
+  Clopper and Pearson's where an episode has the reward or none, and each seed a return
+  of 0 or of the ceiling.
   """
   scores, returns = runs.scores(table)[:, 0], table.per_seed("returns")[:, 0]
-  ceiling = runs.PROBLEMS[table[0].settings["problem"]].ceiling
-  if not np.isin(returns, (0.0, ceiling)).all():
+  problem = runs.PROBLEMS[table[0].settings["problem"]]
+  ceiling = problem.ceiling
+  if problem.kind not in _HARD or not np.isin(returns, (0.0, ceiling)).all():
     return statistics.mean(scores)
   uniform = table[0].settings["uniform"]
   found = significance.share(int(np.sum(returns > 0)), len(returns))
   return found.map(lambda x: (x * ceiling - uniform) / (ceiling - uniform))
+
+
+def _words(cell: statistics.Interval) -> str:
+  """The mean alone where all seeds have the same score, and so no t-interval."""
+  return cell.words(".2f") if cell.low < cell.high else f"{cell.value:.2f}"
 
 
 def _heat_map(axes: types.Axes, table: types.Table) -> None:
@@ -95,10 +103,11 @@ def _heat_map(axes: types.Axes, table: types.Table) -> None:
   axes.imshow(values, cmap="cividis", vmin=0, vmax=1, aspect="auto")
   for i, row in enumerate(cells):
     for j, cell in enumerate(row):
-      style: Any = {"ha": "center", "color": "white" if cell.value < 0.6 else "black"}
-      axes.text(j, i, f"{cell.value:.2f}", va="bottom", fontsize=8, **style)
-      ends = f"{cell.low:.2f} to {cell.high:.2f}"
-      axes.text(j, i + 0.08, ends, va="top", fontsize=6, **style)
+      style: Any = {"ha": "center", "color": "white" if cell.value < _DARK else "black"}
+      value, _, ends = _words(cell).partition(" ")
+      axes.text(j, i, value, va="bottom" if ends else "center", fontsize=8.5, **style)
+      ends = ends.strip("[]").replace(",", " to")
+      axes.text(j, i + 0.06, ends, va="top", fontsize=7, **style)
   labels = table.values("problem")
   wrapped = [textwrap.fill(label, 13) for label in labels]
   axes.set_xticks(range(len(labels)), wrapped, fontsize=8)
@@ -224,7 +233,7 @@ def text(config: runs.Config, table: types.Table) -> str:
         "setting": chosen or "the preset's",
         "mean rank": ranks.at(i).words(".1f"),
         **{
-          problem: _interval(group).words(".2f")
+          problem: _words(_interval(group))
           for problem, group in zip(problems, own.by_problem(), strict=True)
         },
         "ms of a step": "" if math.isnan(cost) else f"{cost:.2g}",
@@ -294,8 +303,9 @@ FIGURES = (
     claims=_claims,
     text=text,
     caption="Above: mean scores of the evaluation at the end of the run, below them "
-    "95 % intervals over seeds (exact ones where a run finds the reward always or "
-    "never, else t-intervals); methods by their mean rank. Below: mean ranks over "
+    "95 % intervals over seeds (exact ones where rewards are rare and each run finds "
+    "them always or never, else t-intervals, and none where all seeds have the same "
+    "score); methods by their mean rank. Below: mean ranks over "
     "tasks with 95 % bootstrap intervals, for which tasks and the seeds of each method "
     "and task are drawn; processor time of a step of acting and learning of a seed in "
     "Deep Sea 20, where one program trains four (median of short runs of all methods "

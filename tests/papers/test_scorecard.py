@@ -148,13 +148,13 @@ def test_the_best_group_has_what_is_not_significantly_worse():
   assert found.held and "Holm's correction of 16" in found.test
 
 
-def test_intervals_of_shares_are_exact():
+def test_intervals_of_shares_are_exact_and_equal_scores_have_none():
   config = FIGURE.config
 
   def returns(settings, seed):
     if settings["method"] == "uniform":
       return 0.2
-    return float(seed != config.first_seed)
+    return float(seed != config.first_seed or settings["problem"] == "Catch")
 
   results = made_up(config, returns)
   chosen = {
@@ -165,6 +165,8 @@ def test_intervals_of_shares_are_exact():
   # Clopper and Pearson's of 7 of 8, where 0.2 has a score of 0.
   exact = (np.array([7 / 8, 0.4735, 0.9968]) - 0.2) / 0.8
   np.testing.assert_allclose(table._interval(results.where(**chosen)), exact, atol=1e-4)
+  chosen["problem"] = "Catch"  # A miss has a return of −1: this is no share.
+  assert table._words(table._interval(results.where(**chosen))) == "1.00"
 
 
 def test_the_table_is_drawn_and_written_by_rank():
