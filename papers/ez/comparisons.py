@@ -236,6 +236,14 @@ def sweep_panels(
   return [[summary, *each[:half]], [summary, *each[half:]]]
 
 
+def sweep_caption(ties: str) -> str:
+  """Of a gridworld's sweep; `ties`: how those of its main lines are broken."""
+  return (
+    "Lines: means over seeds; bands: 95 % bootstrap intervals. Ties are broken "
+    f"{ties}; thin dotted lines, without bands: at random, with fewer seeds."
+  )
+
+
 def of_rules(table: types.Table, name: str) -> dict[str, np.ndarray]:
   """Rule → the returns of each seed at the values of the setting, `[S, values]`."""
   return {

@@ -70,8 +70,12 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
 
 
 def _panel(config: Config, **around: Any) -> panels.Panel:
+  laws = [
+    (law, parameter, f"εz-greedy ({label})" if law == "zeta" else label)
+    for law, parameter, label in config.laws
+  ]
   lines = {
-    label: {"law": law, "parameter": parameter} for law, parameter, label in config.laws
+    label: {"law": law, "parameter": parameter} for law, parameter, label in laws
   }
   bounds = [
     layers.reference(
@@ -81,7 +85,7 @@ def _panel(config: Config, **around: Any) -> panels.Panel:
       linewidth=0.8,
       alpha=0.7,
     )
-    for law, parameter, label in config.laws
+    for law, parameter, label in laws
     if law == "zeta" or (law == "exponential" and parameter > 0)
   ]
 

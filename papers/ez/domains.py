@@ -198,7 +198,10 @@ class MountainCar(ranges.Checked):
   )
 
   label: ClassVar[str] = "MountainCar"
-  map_axes: ClassVar[tuple[str, str]] = ("position", "velocity")
+  map_axes: ClassVar[tuple[str, str]] = (
+    "position, −1.2 to 0.5",
+    "velocity, −0.07 to 0.07",
+  )
   kept: ClassVar[tuple[str, ...]] = _RETURNS
 
   def problem(self) -> runs.Problem:
@@ -257,7 +260,10 @@ class CartPole(ranges.Checked):
   )
 
   label: ClassVar[str] = "CartPole"
-  map_axes: ClassVar[tuple[str, str]] = ("place", "angle (upright in the middle)")
+  map_axes: ClassVar[tuple[str, str]] = (
+    "place, −1.8 to 1.8 m",
+    "angle, −π to π (0: upright)",
+  )
   kept: ClassVar[tuple[str, ...]] = _RETURNS
   # Bounds of (x, cos θ, sin θ, dx/dt, dθ/dt): the slider's end, and speeds that a
   # swing-up rarely exceeds (our own; not in the paper).

@@ -73,6 +73,8 @@ def _panels(config: Config) -> list[list[panels.Maps]]:
     maps,
     "mean first visit (step)",
     columns,
+    xlabel="column",
+    ylabel="row",
   )
   return [[whole] * columns] * 2
 

@@ -183,6 +183,7 @@ FIGURES = (
     compute=domains.run,
     panels=functools.partial(_panels, "probability"),
     claims=_gridworld_claims,
+    caption=comparisons.sweep_caption("by preferences that each seed draws once"),
     height=2.5,
   ),
   types.Figure(

@@ -177,6 +177,7 @@ def _figure(number: int, kind: Literal["obstacles", "traps"]) -> types.Figure:
     compute=domains.run,
     panels=_panels,
     claims=_claims,
+    caption=comparisons.sweep_caption("by the first index"),
     height=2.5,
   )
 

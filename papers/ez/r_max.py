@@ -53,7 +53,7 @@ def _compute(settings: types.Settings, context: types.TaskContext) -> types.Resu
 
 def _panels(config: Config) -> list[list[panels.Panel]]:
   r_max_lines = {f"R-MAX, m = {m}": {"threshold": m} for m in config.thresholds}
-  return [[comparisons.curves(of=comparisons.LINES | r_max_lines, legend="direct")]]
+  return [[comparisons.curves(of=comparisons.LINES | r_max_lines)]]
 
 
 def _claims(config: Config) -> list[types.Claim]:

@@ -202,7 +202,8 @@ FIGURES = (
     claims=_claims,
     caption=f"DeepSea: {comparisons.DEEP_SEA_CAPTION[0].lower()}"
     f"{comparisons.DEEP_SEA_CAPTION[1:]} GridWorld and MountainCar: means over seeds "
-    "with 95 % bootstrap intervals. Maps: mean first visits at ε = 1.",
+    "with 95 % bootstrap intervals. Maps: mean first visits at ε = 1, "
+    "GridWorld's in a room of 50 × 50.",
     height=2.7,
   ),
 )

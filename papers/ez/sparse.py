@@ -95,19 +95,19 @@ def share_of_training(table: types.Table) -> np.ndarray:
 
 def shares(lines: layers.Lines) -> list[list[panels.Panel]]:
   """A row for each line: the shares of episodes that reach the goal."""
-  around: dict[str, Any] = {"grid": "x", "xlim": (-0.02, 1.02)}
   return [
     [
       panels.Panel(
         layers.Rows("evaluated", lines),
+        grid="x",
         xlabel="share of the last evaluation's episodes at the goal",
-        **around,
+        xlim=(-0.02, 1.02),
       ),
       panels.Panel(
         layers.Rows(share_of_training, lines),
+        grid="x",
         xlabel="share of the training episodes at the goal",
         yticklabels=[],
-        **around,
       ),
     ]
   ]

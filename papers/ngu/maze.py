@@ -322,8 +322,8 @@ FIGURES = (
     ],
     claims=lambda config: [_explores_more(*claim) for claim in _CLAIMS],
     caption="The most exploratory policy, acting greedily, in mazes of 7 × 7. Small "
-    "marks: seeds; large ones: means. Dotted: a policy at "
-    f"random ({_RANDOM:g}).",
+    "marks: seeds, five of NGU and three of the others; large ones: means, NGU's with "
+    f"its 95 % t-interval. Dotted: a policy at random ({_RANDOM:g}).",
     height=3.6,
     revision=2,
   ),

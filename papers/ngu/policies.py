@@ -100,7 +100,8 @@ FIGURES = (
       }
     ),
     claims=_claims,
-    caption="Small marks are seeds, large ones their means with 95 % t-intervals.",
+    caption="Small marks are seeds, large ones their means with 95 % t-intervals; the "
+    "right axis is enlarged.",
     height=1.8,
     large=True,
   ),

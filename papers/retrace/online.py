@@ -47,7 +47,7 @@ def _greedy(k: jax.Array) -> jax.Array:
 RUNS = {
   "retrace": Run("Retrace(1), $ε_k = (1 + k)^{-1/2}$", "retrace", 1.0, _falling),
   "watkins": Run("Watkins's Q(1)", "watkins_q_lambda", 1.0, _greedy),
-  "one_step": Run("one-step Q-learning", "watkins_q_lambda", 0.0, _greedy),
+  "one_step": Run("Q-learning, one-step", "watkins_q_lambda", 0.0, _greedy),
   "q_star": Run("Q*(1), Harutyunyan's", "harutyunyan_q_lambda", 1.0, _greedy),
 }
 # μ_k: the policy of equation 9, which theorem 3 requires, or a fixed policy.

@@ -350,10 +350,12 @@ FIGURES = (
     claims=lambda config: _CLAIMS,
     caption="Above: the greatest factor by which an operator changes an error, against "
     "the distance of the policies; a star is at Q^π(λ)'s bound. Below, left: control "
-    "with a fixed behaviour, on the processes on which Q*(1) diverges; middle and "
-    "right: returns at λ = 1 and ‖π − μ‖₁ = 0.8, where marks are measured and lines "
-    "exact. Means over 100 decision processes (control: geometric); bands: 95 % "
-    "bootstrap intervals.",
+    "with a fixed behaviour, on the processes on which Q*(1) diverges, where "
+    "Retrace(1), tree-backup(1) and Q*(0.05) coincide; middle and right: returns at "
+    "λ = 1 and ‖π − μ‖₁ = 0.8, where lines are exact and marks measured, with too few "
+    "trajectories for importance sampling's rare great weights at 32 transitions. "
+    "Means over 100 decision processes (control: geometric); bands: 95 % bootstrap "
+    "intervals.",
     kind="operator",
     height=3.3,
   ),

@@ -205,7 +205,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       grid="x",
       legend=None,
       xlabel="mean inter-algorithm score",
-      xlim=(0, 1),
+      xlim=(0, 1.1),
     )
 
   hidden: dict[str, Any] = {"yticklabels": []}
@@ -216,6 +216,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
       grid="x",
       legend=None,
       title=game.replace("_", " "),
+      xlabel="goals in 1,000 steps" if GAMES[game].is_race else "return",
       **(hidden if i else {}),
     )
     for i, game in enumerate(config.games)
@@ -303,7 +304,7 @@ FIGURES = (
     claims=lambda config: _CLAIMS,
     caption="Small marks are seeds, large ones their means with 95 % t-intervals. "
     "Above: mean inter-algorithm scores over the games. Below: the scores of the games "
-    "in the last tenth of a run (returns, or goals in 1,000 steps).",
+    "in the last tenth of a run.",
     height=2.2,
   ),
 )
