@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from explorax.environments import atari57
 from explorax.experiments.recording import drawing
 from explorax.papers import panels, types
 
@@ -18,7 +19,10 @@ _FRAMES = 4  # Of the emulator in an environment step.
 
 
 def draw(runs: Sequence[dict[str, Any]]) -> types.Drawing:
-  """Returns of Pong over CPU time, and of Freeway over frames, by agent."""
+  """Returns of Pong over CPU time, and of Freeway over frames, by agent.
+
+  Dotted lines are the returns of a random policy in `atari57`.
+  """
   with drawing.column(3.2) as fig:
     pong, freeway = fig.subplots(1, 2)
     (run,) = _runs(runs, "pong")
@@ -46,16 +50,21 @@ def draw(runs: Sequence[dict[str, Any]]) -> types.Drawing:
         freeway,
         _FRAMES * evaluations[0, :, 0] / 1e3,
         evaluations[:, :, 1],
-        label=f"{label}: mean of {len(evaluations)} seeds (thin)",
+        label=label,
         style=style,
       )
+    seeds = len({run["seed"] for run in _runs(runs, "freeway")})
+    random = {"color": "0.5", "linestyle": ":", "label": "random play"}
+    for axes, game in ((freeway, "freeway"), (pong, "pong")):
+      axes.axhline(atari57.references()[game].random, **random)
     panels.finish(
       freeway,
-      title="Freeway, double DQN",
+      title=f"Freeway, double DQN, mean of {seeds} seeds (thin: each)",
       xlabel="thousands of frames",
       ylabel="return of 3 evaluation episodes",
     )
-    fig.legend(loc="outside lower center", ncols=2)
+    handles, names = freeway.get_legend_handles_labels()
+    fig.legend(handles, names, loc="outside lower center", ncols=3)
   return fig
 
 
