@@ -277,8 +277,8 @@ def _summary_curve(found: Atari, aggregate: str) -> pictures.Picture:
   last = max(first, min(steps[-1] for steps in found.steps.values()))
   grid = np.linspace(first, last, _NUM_POINTS)
   fig, axes = pictures.new(3.2, f"Atari-57: {aggregate}", found.agents)
-  ends = []
-  for index, agent in enumerate(found.agents):
+  ends, styles = [], drawing.styles(found.agents)
+  for agent in found.agents:
     games = found.games_of(agent)
     at = {g: np.searchsorted(found.steps[g], grid, side="right") - 1 for g in games}
     points = [
@@ -288,7 +288,7 @@ def _summary_curve(found: Atari, aggregate: str) -> pictures.Picture:
       for i in range(_NUM_POINTS)
     ]
     curve = statistics.Interval(*np.array(points).T)
-    drawing.band(axes, grid, curve, label=agent, index=index)
+    drawing.band(axes, grid, curve, label=agent, index=styles[agent])
     ends.append(f"{agent} at {curve.value[-1]:.2f}")
   axes.set_xlabel("environment steps")
   axes.set_ylabel(f"{aggregate}, human-normalised")

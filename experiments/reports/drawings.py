@@ -5,6 +5,7 @@ as well as by colour.
 """
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
 _NEVER = 1e18  # Episodes.
 _LEAST_TAGS = 3  # Of a radar.
+_LONGEST_LABEL = 32  # Letters in a line of a y label.
+_BARS = f"bars: 95 % intervals; small marks: each of {drawing.FEW} seeds or fewer."
 
 
 def draw(found: results.Results) -> dict[str, list[pictures.Picture]]:
@@ -30,9 +33,9 @@ def draw(found: results.Results) -> dict[str, list[pictures.Picture]]:
       pictures.make(
         "scores_by_experiment",
         _forest(found, found.experiments, "Scores by experiment"),
-        "The scores of the table above as marks with bars for their intervals, a row "
-        f"for each experiment: {', '.join(found.experiments)}.",
-        "Scores by experiment; bars are 95 % intervals over seeds."
+        "The scores of the table above as marks, with bars for intervals or small "
+        f"marks for seeds, a row for each experiment: {', '.join(found.experiments)}.",
+        f"Scores by experiment; {_BARS}"
         + " *: some agents have identical logs, see the table."
         * any(map(found.identical, found.experiments)),
       )
@@ -48,9 +51,9 @@ def _by_tag(found: results.Results) -> list[pictures.Picture]:
     pictures.make(
       "scores_by_tag",
       _forest(found, found.tags, "Scores by tag"),
-      "The scores of the table above as marks with bars for their intervals, a row for "
-      "each tag.",
-      "Scores by tag; bars are 95 % intervals over seeds.",
+      "The scores of the table above as marks, with bars for intervals or small "
+      "marks for seeds, a row for each tag.",
+      f"Scores by tag; {_BARS}",
     )
   ]
   if len(found.tags) >= _LEAST_TAGS:
@@ -95,15 +98,15 @@ def _scaling_of(found: results.Results, experiment: str) -> pictures.Picture:
     f"Episodes to solve {experiment} against its size N, on a logarithmic scale, a "
     "line for each agent and a dotted line for 2 to the power of N. "
     f"{'; '.join(counts)}.",
-    f"{experiment}: median over seeds with 95 % bars. Hollow marks, at the end of the "
-    "log: at least half of the seeds have not solved it.",
+    f"{experiment}: median over seeds; {_BARS} Hollow, at the end of the log: not "
+    "solved, by the seed or by at least half of them.",
   )
 
 
 def _forest(
   found: results.Results, names: Sequence[str], title: str
 ) -> "mpl_figure.Figure":
-  """Scores with their intervals, a row for each experiment or tag.
+  """Scores with their intervals or single seeds, a row for each experiment or tag.
 
   In a row, the agents are below each other; scores without a value are skipped.
   """
@@ -111,6 +114,9 @@ def _forest(
   agents, marks = found.agents, _marks(found)
   same = [name for name in found.experiments if found.identical(name)]
   row_height = step * len(agents) + gap
+  most = max(len(x.seeds) for name in names for x in found.of(name).values())
+  spread = "bars: 95 % intervals" if most > drawing.FEW else "small: each seed"
+  title += f" ({spread})" * (most > 1)
   fig, axes = pictures.new(1.0 + row_height * len(names), title, agents)
   for number, name in enumerate(names):
     for index, agent in enumerate(agents):
@@ -118,11 +124,14 @@ def _forest(
       if score is None or not score.is_determined:
         continue
       y = number + (index - 0.5 * (len(agents) - 1)) * step / row_height
-      mean, own = score.mean, marks[agent]
-      axes.plot([mean.low, mean.high], [y, y], color=own["color"], linewidth=1.4)
-      axes.plot([mean.value], [y], **own, linestyle="none", markersize=5)
+      mean, own = score.mean, marks[agent] | {"linestyle": "none"}
+      if len(score.seeds) > drawing.FEW:
+        axes.plot([mean.low, mean.high], [y, y], color=own["color"], linewidth=1.4)
+      elif len(score.seeds) > 1:
+        axes.plot(score.values, [y] * len(score.values), **own, ms=3, alpha=0.5)
+      axes.plot([mean.value], [y], **own, markersize=5)
   lines = [
-    axes.plot([], [], **marks[agent], markersize=5, linewidth=1.4)[0]
+    axes.plot([], [], **marks[agent], markersize=5, linestyle="none")[0]
     for agent in agents
   ]
   axes.set_yticks(range(len(names)), [name + " *" * (name in same) for name in names])
@@ -149,6 +158,7 @@ def _radar(found: results.Results) -> "mpl_figure.Figure":
   tags = found.tags
   polar = {"projection": "polar"}
   fig, ((axes,),) = drawing.new(width=pictures.WIDTH, height=5.4, subplot_kw=polar)
+  fig.suptitle("Scores by tag", fontsize="medium")
   angles = np.linspace(0, 2 * np.pi, len(tags), endpoint=False)
   closed = [*range(len(tags)), 0]
   lines = []
@@ -194,7 +204,8 @@ def _learning_curves(
   place = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
   axes.text(0.02, value, name, **place, fontsize="small", color="0.25")
   axes.set(xscale="log", xlabel="episode")
-  axes.set_ylabel(f"{scores.regret_name(experiment)},\nmean so far")
+  label = f"{scores.regret_name(experiment)}, mean so far"
+  axes.set_ylabel(textwrap.fill(label, _LONGEST_LABEL))
   drawing.shorten_numbers(axes.xaxis)
   bottom, top = axes.get_ylim()
   axes.set_ylim(min(0.0, bottom), max(top, 1.12 * value))  # Leaves room for its label.
@@ -250,18 +261,26 @@ def _deep_sea_scaling(
     x = sizes + 1.2 * ((number + 0.5) / len(solutions) - 0.5)
     line = {"color": style.color, "linestyle": style.linestyle, "linewidth": 1.3}
     axes.plot(x, value, **line)
-    axes.vlines(x, low, high, color=style.color, linewidth=1.3)
+    if len(episodes) > drawing.FEW:
+      axes.vlines(x, low, high, color=style.color, linewidth=1.3)
+    elif len(episodes) > 1:
+      for which, fill in ((solved, own["fillstyle"]), (~solved, "none")):
+        small = own | {"fillstyle": fill, "linestyle": "none", "alpha": 0.5}
+        axes.plot(x, np.where(which, episodes, np.nan).T, **small, ms=3)
     for at, median, y in zip(x, interval.value, value, strict=True):
       mark = own | ({"fillstyle": "none"} if median == math.inf else {})
       axes.plot([at], [y], **mark, markersize=5)
     lines += axes.plot([], [], **{**line, **own})
-  every = [catalogue.setting(i) for i in catalogue.ids(experiment)]
-  sizes = np.arange(min(filter(None, every)), max(filter(None, every)) + 1)
+  every = [
+    catalogue.setting(i) or 0 for x in found.of(experiment).values() for i in x.ids
+  ]
+  sizes = np.arange(min(every) - 1, max(every) + 2)
   lines += axes.plot(sizes, 2.0**sizes, color="0.3", linestyle=(0, (1, 1.5)))
-  bottom = 10.0 ** math.floor(math.log10(fewest)) if fewest < math.inf else 1.0
+  bottom = 0.7 * fewest if fewest < math.inf else 1.0
   axes.set(yscale="log", xlabel="size N", ylabel="episodes to solve (median)")
   axes.set_ylim(bottom, max(3 * longest, 10 * bottom, 4 * 2.0 ** sizes[0]))
-  axes.set_xlim(sizes[0] - 1.5, sizes[-1] + 1.5)
+  axes.set_xlim(sizes[0] - 0.5, sizes[-1] + 0.5)
+  axes.locator_params(axis="x", integer=True)
   drawing.shorten_numbers(axes.yaxis)
   axes.yaxis.set_minor_formatter("")
   axes.grid(alpha=0.3)

@@ -208,26 +208,28 @@ def _drawn(
 def _curves(found: comparison.Comparison, env: str) -> pictures.Picture:
   agents = [agent for agent in found.agents if (agent, env) in found.groups]
   fig, axes = pictures.new(3.2, env, agents)
-  ends = []
+  lines, ends, styles = [], [], drawing.styles(found.agents)
   for agent in agents:
-    group = found.groups[agent, env]
-    drawn = drawing.curve(
+    first = len(axes.lines)
+    drawing.seeds(
       axes,
       found.steps[env],
-      group.curves,
+      found.groups[agent, env].curves,
       label=agent,
-      index=found.agents.index(agent),
+      style=styles[agent],
       statistic=lambda x: statistics.interquartile_mean([np.moveaxis(x, -2, -1)]),
     )
-    ends.append(f"{agent} at {number(float(drawn.value[-1]))}")
+    lines.append(axes.lines[first])
+    ends.append(f"{agent} at {number(float(lines[-1].get_ydata()[-1]))}")
   axes.set(xlabel="environment steps", ylabel="return")
   drawing.shorten_numbers(axes.xaxis)
   axes.grid(alpha=0.3)
-  pictures.legend(fig, list(axes.lines), agents)
+  pictures.legend(fig, lines, agents)
   return pictures.make(
     "return_" + runs.file_name(env),
     fig,
-    f"Learning curves in {env}: return against environment steps, a line with a band "
-    f"for each agent. They end with {', '.join(ends)}.",
-    f"{env}: interquartile mean over seeds, with 95 % bands.",
+    f"Learning curves in {env}: return against environment steps, a line for each "
+    f"agent. They end with {', '.join(ends)}.",
+    f"{env}: interquartile mean over seeds, with 95 % bands; of at most {drawing.FEW} "
+    "seeds each is a thin line.",
   )

@@ -30,7 +30,7 @@ class Score:
       interval are NaN for fewer than two seeds.
     seeds: that count.
     ids: finished by each of these seeds.
-    values: the score of each seed, in the order of `seeds`; empty for a tag.
+    values: the score of each seed, in the order of `seeds`.
   """
 
   mean: statistics.Interval
@@ -180,7 +180,7 @@ def _of_tag(each: list[Score]) -> Score:
   mean = _without_interval(scores.tag_mean([float(x.mean()) for x in tasks]))
   if len(seeds) > 1:
     mean = statistics.stratified(tasks, statistics.mean_of_tasks)
-  return Score(mean, tuple(sorted(seeds)), ids)
+  return Score(mean, tuple(sorted(seeds)), ids, tuple(np.mean(tasks, axis=0)))
 
 
 def _without_interval(value: float | np.floating) -> statistics.Interval:
