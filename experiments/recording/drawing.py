@@ -49,35 +49,41 @@ _STYLES = (
 )
 
 
-# The style of an agent or rule, by preset or label, in all drawings.
+# The style numbers of agents and rules, by preset or label, in all drawings. Those that
+# are in one of our figures have different ones.
 _AGENTS = {
-  name: index
-  for index, names in enumerate(
-    (
-      ("tdu", "TDU", "NGU", "ngu", "Retrace", "retrace_dqn", "ucb", "UCB"),
-      ("bootstrapped_dqn", "bootstrapped DQN", "εz-greedy", "dqn_ez", "BDQN"),
-      (
-        "ensemble_voting",
-        "voting",
-        "Tree-backup",
-        "tree-backup",
-        "noisy_dqn",
-        "noisy networks",
-      ),
-      ("epinet", "SU", "Q*", "ucb_infogain", "InfoGain", "R-MAX", "q_ucb", "Q+UCB"),
-      ("double_dqn", "double DQN", "dqn", "ε-greedy", "Q-learning"),
-      ("dqn_rnd", "RND", "tdu_bandit"),
-      ("dqn_counts", "counts", "qu", "QU"),
-      ("qex", "QEX"),
-    )
-  )
-  for name in names
+  name: number
+  for number, names in {
+    0: "tdu, TDU, retrace_dqn, Retrace",
+    1: "bootstrapped_dqn, bootstrapped DQN, BDQN",
+    2: "ensemble_voting, voting, noisy_dqn, noisy networks, Tree-backup, tree-backup",
+    3: "epinet, successor_uncertainties, SU, Q*, R-MAX, q_ucb, Q+UCB",
+    4: "double_dqn, double DQN, dqn, ε-greedy, Q-learning, one-step Q-learning",
+    5: "dqn_rnd, RND, tdu_bandit",
+    6: "dqn_counts, counts, qu, QU",
+    7: "qex, QEX",
+    8: "ngu, ngu_dqn, NGU",
+    9: "dqn_ez, double_dqn_ez, εz-greedy, zeta",
+    10: "dqn_simhash, SimHash",
+    11: "dqn_e3b, E3B",
+    13: "ucb, UCB",
+    14: "dqn_icm, ICM",
+    15: "dqn_re3, RE3",
+    16: "ucb_infogain, InfoGain",
+    18: "dqn_novel_d, NovelD",
+    19: "dqn_disagreement, Disagreement, disagreement",
+    21: "dqn_ride, RIDE",
+  }.items()
+  for name in names.split(", ")
 }
 
 
 def style(of: int | Style) -> Style:
-  """The style of line number `of`, from 0; it repeats after 8 lines."""
-  return of if isinstance(of, Style) else _STYLES[of % len(_STYLES)]
+  """The style of line number `of`, from 0; after 8 lines with other markers."""
+  if isinstance(of, Style):
+    return of
+  other = _STYLES[(of + of // len(_STYLES)) % len(_STYLES)]
+  return other._replace(color=_STYLES[of % len(_STYLES)].color)
 
 
 def styles(names: Sequence[str]) -> dict[str, Style]:
@@ -85,14 +91,16 @@ def styles(names: Sequence[str]) -> dict[str, Style]:
 
   What comes after a comma, a bracket or `@` is a variant: variants of an agent have its
   marker, shades of its colour, from light to dark, and different lines. Other names
-  have the styles that are left, in their order, and so has an agent whose style is that
-  of one before it.
+  have styles that are left, in their order, if possible of colours that are left, and
+  so has an agent whose style is that of one before it.
   """
   agents = {name: re.split(r"[,@(]", name)[0].strip() for name in names}
   known = [agent for agent in agents.values() if agent in _AGENTS]
   first = {_AGENTS[agent]: agent for agent in reversed(known)}
   index = {agent: i for i, agent in first.items()}
-  left = [i for i in range(len(_STYLES)) if i not in first] or [*range(len(_STYLES))]
+  every = {*range(len(_STYLES) ** 2)} - {*first}
+  colors = {i % len(_STYLES) for i in first}
+  left = sorted(every, key=lambda i: (i % len(_STYLES) in colors, i))
   others = [a for a in dict.fromkeys(agents.values()) if a not in index]
   index |= {agent: left[i % len(left)] for i, agent in enumerate(others)}
   total, count = collections.Counter(agents.values()), collections.Counter[str]()
@@ -100,10 +108,11 @@ def styles(names: Sequence[str]) -> dict[str, Style]:
   for name, agent in agents.items():
     count[agent] += 1
     depth = 0.45 + 0.55 * count[agent] / total[agent] if total[agent] > 1 else 1.0
-    hue = [int(_STYLES[index[agent]].color[i : i + 2], 16) for i in (1, 3, 5)]
+    own = style(index[agent])
+    hue = [int(own.color[i : i + 2], 16) for i in (1, 3, 5)]
     color = "#" + "".join(f"{round(255 - depth * (255 - x)):02X}" for x in hue)
     line = style(index[agent] + count[agent] - 1).linestyle
-    found[name] = Style(color, line, style(index[agent]).marker)
+    found[name] = Style(color, line, own.marker)
   return found
 
 

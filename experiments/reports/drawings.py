@@ -146,10 +146,9 @@ def _forest(
 
 def _marks(found: results.Results) -> dict[str, dict[str, Any]]:
   """The marker of each agent, which is the same in all drawings."""
-  styles = drawing.styles(found.agents)
   return {
-    agent: pictures.mark(index, styles[agent])
-    for index, agent in enumerate(found.agents)
+    agent: {"color": style.color, "marker": style.marker}
+    for agent, style in drawing.styles(found.agents).items()
   }
 
 
@@ -191,14 +190,13 @@ def _learning_curves(
 ) -> "mpl_figure.Figure":
   """The average regret up to each episode: mean over ids and seeds."""
   fig, axes = pictures.new(3.2, experiment, curves)
-  styles, marks, lines = drawing.styles(found.agents), _marks(found), []
+  styles, lines = drawing.styles(found.agents), []
   for agent, (episodes, values) in curves.items():
     first = len(axes.lines)
     drawing.seeds(
       axes, episodes, values, label=agent, style=styles[agent], markers=True
     )
     lines.append(axes.lines[first])
-    lines[-1].set_fillstyle(marks[agent]["fillstyle"])
   value, name = scores.reference(experiment)
   axes.axhline(value, color="0.35", linewidth=0.9, linestyle=(0, (1, 2)))
   place = {"transform": axes.get_yaxis_transform(), "va": "bottom"}

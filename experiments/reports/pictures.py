@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 WIDTH = 5.0  # Inches.
 _LONG = 20  # Letters of a label that needs a legend row of its own.
 _LONGEST = 44  # Letters of a label that fits in a line.
-_NUM_STYLES = 8
-# How markers are filled once all styles are used; hollow ones have another meaning.
-_FILLS = ("full", "left", "top", "right", "bottom")
 
 
 class Picture(NamedTuple):
@@ -39,17 +36,6 @@ def make(name: str, fig: "mpl_figure.Figure", alt: str, caption: str) -> Picture
   file = io.BytesIO()
   drawing.save(file, fig)
   return Picture(f"{name}.png", file.getvalue(), alt, caption)
-
-
-def mark(index: int, style: drawing.Style | None = None) -> dict[str, Any]:
-  """The marker of an agent, with another fill once the styles repeat."""
-  style = style or drawing.style(index)
-  return {
-    "color": style.color,
-    "marker": style.marker,
-    "fillstyle": _FILLS[index // _NUM_STYLES % len(_FILLS)],
-    "markerfacecoloralt": "white",
-  }
 
 
 def new(

@@ -8,6 +8,9 @@ import pytest
 
 from explorax.experiments.recording import drawing
 from explorax.papers import layers, panels, types
+from explorax.papers.bonuses import minigrid
+from explorax.papers.scorecard import runs as scorecard
+from explorax.papers.ucb import small
 
 pytest.importorskip("matplotlib")
 
@@ -86,3 +89,11 @@ def test_an_agent_has_one_colour_and_marker():
   variants = drawing.styles(["TDU, β = 1", "TDU, β = 3"])
   assert variants["TDU, β = 3"].color == alone.color
   assert {style.marker for style in variants.values()} == {alone.marker}
+
+
+def test_agents_of_a_figure_keep_their_styles_and_no_two_look_alike():
+  for agents in (minigrid.METHODS, scorecard.METHODS, small.AGENTS.values()):
+    names = [*agents, *map(str, range(40))]
+    styles = drawing.styles(names)
+    assert all(styles[name] == drawing.styles([name])[name] for name in agents)
+    assert len({style[::2] for style in styles.values()}) == len(names)
