@@ -17,7 +17,7 @@ from explorax.papers import panels, types
 
 GREY = "#7F7F7F"
 THIN = {"linestyle": ":", "linewidth": 1.2}
-_HOLLOW: dict[str, Any] = {"markerfacecolor": "white", "alpha": 0.9}
+_HOLLOW: dict[str, Any] = {"fillstyle": "none", "ms": 6}
 
 Lines = Mapping[str, types.Selection]
 
@@ -107,10 +107,11 @@ class Dots:
 
 @dataclasses.dataclass(frozen=True)
 class Seeds:
-  """Each seed as a mark at a setting's value, hollow where something did not happen.
+  """Each seed as a mark at a setting's value.
 
-  A line joins the medians of the values at which it happened in more than half of the
-  seeds. The marks of several lines are side by side.
+  A hollow mark, with their number, stands for all seeds in which something did not
+  happen. A line joins the medians of the values at which it happened in more than half
+  of the seeds. The marks of several lines are side by side.
 
   Attributes:
     y: what is measured of each seed.
@@ -118,7 +119,7 @@ class Seeds:
     lines: label → the settings that select a line's tasks.
     filled: whether a seed's mark is filled.
     hollow: the label of hollow marks.
-    dodge: the distance of two lines' marks, as a factor of x.
+    dodge: the distance of two lines' marks, as a factor of the greatest x.
     joined: the settings of the tasks that the line joins.
   """
 
@@ -132,6 +133,7 @@ class Seeds:
 
   def __call__(self, axes: types.Axes, table: types.Table) -> None:
     middle, any_hollow = (len(self.lines) - 1) / 2, False
+    apart = (self.dodge - 1) * max(table.values(self.x), default=0)
     for i, (label, style) in enumerate(drawing.styles([*self.lines]).items()):
       if not (chosen := table.where(**self.lines[label])):
         continue
@@ -139,12 +141,22 @@ class Seeds:
       for value in sorted(chosen.values(self.x)):
         of_value = chosen.where(**{self.x: value})
         y, filled = of_value.score(self.y), of_value.score(self.filled) > 0
-        x = value * self.dodge ** (i - middle)
+        x = value + apart * (i - middle)
         marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
         size: Any = {"ms": 4} if len(y) <= drawing.FEW else {"ms": 3, "alpha": 0.4}
         axes.plot(np.full(sum(filled), x), y[filled], **marks, **size)
-        axes.plot(np.full(sum(~filled), x), y[~filled], **marks, ms=6, **_HOLLOW)
-        any_hollow |= not filled.all()
+        if not filled.all():
+          any_hollow, end, side = True, y[~filled].max(), int(np.sign(i - middle))
+          axes.plot(x, end, **marks, **_HOLLOW)
+          axes.annotate(
+            f"{np.sum(~filled)}",
+            (x, end),
+            xytext=(-2 * side, 5),
+            textcoords="offset points",
+            ha=("center", "left", "right")[side],
+            fontsize=7,
+            color=style.color,
+          )
         median = np.median(np.where(filled, y, np.inf))
         if of_value.where(**self.joined):
           medians.append((x, median if np.isfinite(median) else np.nan))
@@ -152,7 +164,7 @@ class Seeds:
       axes.plot(*np.array(medians).T, **line)
       axes.plot([], [], marker=style.marker, ms=5, **line, label=label)
     if any_hollow:
-      axes.plot([], [], "o", color="0.4", ms=6, **_HOLLOW, label=self.hollow)
+      axes.plot([], [], "o", color="0.4", **_HOLLOW, label=f"{self.hollow} (number)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,8 +174,8 @@ class Rows:
   Attributes:
     x: what is measured of each seed.
     lines: label → the settings that select a row's tasks.
-    filled: whether a seed's mark is filled; then there is no mean, but the number of
-      filled marks on the right.
+    filled: whether a seed has a filled mark; one hollow mark stands for all others.
+      Then there is no mean, but the number of filled marks on the right.
     hollow: the label of hollow marks.
   """
 
@@ -183,14 +195,15 @@ class Rows:
       if self.filled:
         filled = chosen.scores(self.filled).ravel() > 0
         axes.plot(x[filled], y[filled], **marks, ms=5)
-        axes.plot(x[~filled], y[~filled], **marks, ms=6, **_HOLLOW)
+        ends = np.unique(x[~filled])
+        axes.plot(ends, np.full(len(ends), row), **marks, **_HOLLOW)
         words = f"{filled.sum()} of {len(x)}"
         place: Any = axes.get_yaxis_transform()
         axes.text(1.01, row, words, va="center", fontsize=8, transform=place)
       else:
         draw_row(axes, row, x, style)
     if self.hollow:
-      axes.plot([], [], "o", color="0.4", ms=6, **_HOLLOW, label=self.hollow)
+      axes.plot([], [], "o", color="0.4", **_HOLLOW, label=self.hollow)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
 

@@ -77,6 +77,8 @@ def finish(
       scale = settings.pop(name)
       set_scale(scale) if isinstance(scale, str) else set_scale(scale[0], **scale[1])
   axes.set(**settings)
+  for axis in (axes.xaxis, axes.yaxis):
+    drawing.label_logarithmic(axis)
   if grid is not None:
     axes.grid(axis=grid, alpha=0.3)
 

@@ -66,13 +66,13 @@ _AGENTS = {
     9: "dqn_ez, double_dqn_ez, εz-greedy, zeta",
     10: "dqn_simhash, SimHash",
     11: "dqn_e3b, E3B",
-    13: "ucb, UCB",
     14: "dqn_icm, ICM",
     15: "dqn_re3, RE3",
-    16: "ucb_infogain, InfoGain",
     18: "dqn_novel_d, NovelD",
     19: "dqn_disagreement, Disagreement, disagreement",
     21: "dqn_ride, RIDE",
+    24: "ucb_infogain, InfoGain",
+    29: "ucb, UCB",
   }.items()
   for name in names.split(", ")
 }
@@ -234,6 +234,19 @@ def shorten_numbers(axis: "mpl_axis.Axis") -> None:
   from matplotlib import ticker
 
   axis.set_major_formatter(ticker.EngFormatter(sep=""))
+
+
+def label_logarithmic(axis: "mpl_axis.Axis") -> None:
+  """A logarithmic axis from 1 has short numbers, in two decades at 1, 2 and 5."""
+  from matplotlib import ticker
+
+  low, high = axis.get_view_interval()
+  is_log = isinstance(axis.get_major_locator(), ticker.LogLocator)
+  if is_log and getattr(axis.get_transform(), "base", 0) == 10 and low > 0.5:
+    subs = (1, 2, 5) if high < 100 * low else (1,)
+    axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=9))
+    axis.set_minor_formatter(ticker.NullFormatter())
+    shorten_numbers(axis)
 
 
 def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:

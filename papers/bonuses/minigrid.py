@@ -376,9 +376,10 @@ FIGURES = (
     panels=_panels,
     claims=_claims,
     text=_text,
-    caption="A mark is a run of a seed; hollow, at the limit: not solved. Solved: 80 % "
-    "of the last 100 training episodes reached the goal. On the right: the number of "
-    "runs solved. NGU's setting was changed after its first runs had been seen.",
+    caption="A mark is a run of a seed; a hollow one, at the limit, stands for all "
+    "that were not solved. Solved: 80 % of the last 100 training episodes reached the "
+    "goal. On the right: the number of runs solved. NGU's setting was changed after "
+    "its first runs had been seen.",
     kind="ours",
     height=4.4,
     large=True,

@@ -168,7 +168,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
         layers.Curves("successes", lines, ends),
         where={"tuning": False},
         xlabel="environment steps",
-        ylabel="episodes at the goal",
+        ylabel="share of episodes at the goal",
       )
     ]
   ]
@@ -199,7 +199,7 @@ FIGURES = (
       table, config.tuning_environment, _TUNED
     ),
     caption="The share of the training episodes that reach the goal, in thirtieths of "
-    "a run. Thin lines: seeds.",
+    "a run. Thick lines: means; thin lines: seeds.",
     kind="ours",
     large=True,
   ),

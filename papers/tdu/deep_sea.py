@@ -206,7 +206,7 @@ def _claims(config: Config) -> list[types.Claim]:
 FIGURES = (
   types.Figure(
     name="tdu/fig1",
-    title="Deep Sea: episodes to find the treasure, by agent",
+    title="Deep Sea: episodes until it is solved, by agent",
     source=f"{runs.PAPER}, figure 1",
     claim="only TDU performs near-optimally on both versions of Deep Sea; posterior "
     "sampling (BDQN, SU and NNS) does well on the deterministic one, and suffers on "
@@ -218,8 +218,8 @@ FIGURES = (
     compute=runs.solve_deep_sea,
     panels=_panels,
     claims=_claims,
-    caption="A mark is a run of a seed; hollow, at the limit: not solved. On the "
-    "right: the number of runs solved, by the treasure.",
+    caption="A mark is a run of a seed; a hollow one, at the limit, stands for all "
+    "that were not solved. On the right: the number of runs solved, by the treasure.",
     revision=2,
   ),
 )

@@ -64,11 +64,11 @@ def panel(
   **around: Any,
 ) -> panels.Panel:
   """Episodes to solve against the size, a mark for each run, up to the limit."""
-  marks = layers.Seeds(y, "size", lines, filled, f"not {what}", dodge, joined or {})
+  marks = layers.Seeds(y, "size", lines, filled, "not solved", dodge, joined or {})
   settings: dict[str, Any] = {
     "ylabel": f"episodes until it is {what}",
     "yscale": "log",
-    "ylim": (None, 1.6 * limit),
+    "ylim": (None, 2 * limit),
     "xticks": sorted(sizes)[:: -(-len(sizes) // 8)],
     **around,
   }

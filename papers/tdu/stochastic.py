@@ -65,7 +65,7 @@ def _claims(config: Config) -> list[types.Claim]:
 FIGURES = (
   types.Figure(
     name="tdu/stochastic",
-    title="Stochastic Deep Sea: episodes to find the treasure",
+    title="Stochastic Deep Sea: episodes until it is solved",
     source=f"Our own, of {runs.PAPER}, section 4.1 and figure 1",
     claim="TDU solves the stochastic version of Deep Sea, where posterior sampling "
     "(bootstrapped DQN) suffers.",
@@ -87,9 +87,10 @@ FIGURES = (
       ]
     ],
     claims=_claims,
-    caption="A mark is a run of a seed, which has its own action mapping; hollow, at "
-    "the limit: not solved. Lines join medians where more than half of the seeds "
-    "solved. Both agents have twenty networks with priors (λ = 3).",
+    caption="A mark is a run of a seed, which has its own action mapping; a hollow "
+    "one, at the limit, stands for all that were not solved. Lines join medians where "
+    "more than half of the seeds solved. Both agents have twenty networks "
+    "with priors (λ = 3).",
     height=3.6,
     large=True,
   ),

@@ -122,7 +122,7 @@ def _panels(config: Config) -> list[list[panels.Panel | None]]:
         where={"environment": GAMES[game]},
         title=game,
         xlabel="environment steps (thousands)",
-        ylabel="return of 100 episodes" if not i else "",
+        ylabel="mean of 100 returns" if not i else "",
       )
       for i, game in enumerate(config.games)
     ],

@@ -197,9 +197,9 @@ FIGURES = (
     compute=_compute,
     panels=_panels,
     claims=_claims,
-    caption="A mark is a run of a seed; hollow, at the limit: not solved. On the "
-    "right: the number of runs solved, by the treasure. Ten members, and twenty of the "
-    "last four agents.",
+    caption="A mark is a run of a seed; a hollow one, at the limit, stands for all "
+    "that were not solved. On the right: the number of runs solved, by the treasure. "
+    "Ten members, and twenty of the last four agents.",
     height=4.4,
     large=True,
   ),

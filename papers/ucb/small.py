@@ -205,7 +205,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
     [deep_sea],
     [
       panels.Panel(
-        layers.Curves("curve", agents, x),
+        layers.Curves("curve", agents, x, thin={"linewidth": 1.6}),
         where=breakout,
         legend=None,
         title="Breakout by MinAtar's rules",
@@ -297,9 +297,10 @@ FIGURES = (
     compute=_run,
     panels=_panels,
     claims=_claims,
-    caption="Above: a mark is a run of a seed; hollow, at the limit: not solved. "
-    "Below, left: thin lines are seeds, thick ones means; right: seeds, their means "
-    "and 95 % t-intervals.",
+    caption="Above: a mark is a run of a seed; a hollow one, at the limit, stands for "
+    "all that were not solved. Lines join medians where more than half of the seeds "
+    "solved. Below, left: means over seeds; right: seeds, their means and 95 % "
+    "t-intervals.",
     height=3.2,
   ),
 )

@@ -61,11 +61,13 @@ def test_few_seeds_are_drawn_one_by_one_and_more_as_a_band():
   assert len(axes.lines) == len(axes.collections) == 2
 
 
-def test_runs_that_did_not_solve_are_hollow_and_not_joined():
+def test_runs_that_did_not_solve_are_one_hollow_mark_with_their_number():
   lines = {"A": {"rule": "a"}}
   marks = layers.Seeds("x", "size", lines, "solved", "not solved")
-  hollow = [x for x in drawn(marks).lines if x.get_markerfacecolor() == "white"]
+  axes = drawn(marks)
+  hollow = [x for x in axes.lines if x.get_fillstyle() == "none"]
   assert [line.get_ydata().tolist() for line in hollow] == [[4], [8], []]
+  assert [text.get_text() for text in axes.texts] == ["1", "1"]
   rows = drawn(layers.Rows("x", lines, "solved", "not solved"))
   assert [text.get_text() for text in rows.texts] == ["4 of 6"]
 
@@ -97,3 +99,9 @@ def test_agents_of_a_figure_keep_their_styles_and_no_two_look_alike():
     styles = drawing.styles(names)
     assert all(styles[name] == drawing.styles([name])[name] for name in agents)
     assert len({style[::2] for style in styles.values()}) == len(names)
+
+
+def test_a_logarithmic_axis_of_two_decades_has_labels_at_1_2_and_5():
+  axes = drawn(layers.vertical(1), xscale="log", xlim=(15_000, 250_000))
+  labels = {text.get_text() for text in axes.get_xticklabels()}
+  assert labels >= {"20k", "50k", "100k", "200k"} and "30k" not in labels
