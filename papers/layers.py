@@ -119,7 +119,7 @@ class Seeds:
     lines: label → the settings that select a line's tasks.
     filled: whether a seed's mark is filled.
     hollow: the label of hollow marks.
-    dodge: the distance of two lines' marks, as a factor of the greatest x.
+    dodge: the distance of two lines' marks, as a factor of x.
     joined: the settings of the tasks that the line joins.
   """
 
@@ -133,7 +133,6 @@ class Seeds:
 
   def __call__(self, axes: types.Axes, table: types.Table) -> None:
     middle, any_hollow = (len(self.lines) - 1) / 2, False
-    apart = (self.dodge - 1) * max(table.values(self.x), default=0)
     for i, (label, style) in enumerate(drawing.styles([*self.lines]).items()):
       if not (chosen := table.where(**self.lines[label])):
         continue
@@ -141,7 +140,7 @@ class Seeds:
       for value in sorted(chosen.values(self.x)):
         of_value = chosen.where(**{self.x: value})
         y, filled = of_value.score(self.y), of_value.score(self.filled) > 0
-        x = value + apart * (i - middle)
+        x = value * self.dodge ** (i - middle)
         marks: Any = {"color": style.color, "marker": style.marker, "linestyle": ""}
         size: Any = {"ms": 4} if len(y) <= drawing.FEW else {"ms": 3, "alpha": 0.4}
         axes.plot(np.full(sum(filled), x), y[filled], **marks, **size)
@@ -151,7 +150,7 @@ class Seeds:
           axes.annotate(
             f"{np.sum(~filled)}",
             (x, end),
-            xytext=(-2 * side, 5),
+            xytext=(0, 5),
             textcoords="offset points",
             ha=("center", "left", "right")[side],
             fontsize=7,

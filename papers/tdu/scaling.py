@@ -125,7 +125,7 @@ def _panels(config: Scaling) -> list[list[panels.Panel]]:
     for by, sizes, more, where, chosen, dodge, limits, title in (
       (
         *("solved", config.sizes, config.large_sizes, {"stochastic": None}, lines),
-        *(1.006, [of_epsilon_greedy]),
+        *(1.012, [of_epsilon_greedy]),
         f"deterministic, {summary.count(config.num_seeds, 'seed')}",
       ),
       (

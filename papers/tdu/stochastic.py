@@ -81,7 +81,7 @@ FIGURES = (
           {label: {"agent": agent} for agent, label in _AGENTS.items()},
           (*config.sizes, *config.large_sizes),
           config.max_episodes,
-          dodge=1.01,
+          dodge=1.015,
           xlabel="size N of Deep Sea",
         )
       ]

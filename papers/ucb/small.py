@@ -196,7 +196,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
     config.sizes,
     config.max_episodes,
     layers.two_to_the_n(config.sizes),
-    dodge=1.02,
+    dodge=1.03,
     where={"problem": "deep_sea"},
     title="Deep Sea (ours)",
     xlabel="size N",
