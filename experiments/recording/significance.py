@@ -176,7 +176,7 @@ def log_rank(
     and the p of the permutations, two-sided.
   """
   if a.episodes.shape[1] != b.episodes.shape[1]:  # Not the same problems: no strata.
-    a, b = (Times(*(x.reshape(-1, 1) for x in group[:2])) for group in (a, b))
+    a, b = (Times(x.episodes.reshape(-1, 1), x.solved.reshape(-1, 1)) for x in (a, b))
   rng = np.random.default_rng(0)
   gap, variance, drawn = 0.0, 0.0, np.zeros(num_permutations)
   for i in range(a.episodes.shape[1]):

@@ -262,7 +262,7 @@ def _deep_sea_scaling(
     if len(episodes) > drawing.FEW:
       axes.vlines(x, low, high, color=style.color, linewidth=1.3)
     elif len(episodes) > 1:
-      for which, fill in ((solved, own["fillstyle"]), (~solved, "none")):
+      for which, fill in ((solved, "full"), (~solved, "none")):
         small = own | {"fillstyle": fill, "linestyle": "none", "alpha": 0.5}
         axes.plot(x, np.where(which, episodes, np.nan).T, **small, ms=3)
     for at, median, y in zip(x, interval.value, value, strict=True):

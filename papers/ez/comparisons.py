@@ -121,8 +121,8 @@ DEEP_SEA = {
 
 
 DEEP_SEA_CAPTION = (
-  "A mark is a run of a seed; hollow, at the limit: it did not get there. Lines join "
-  "medians where more than half of the seeds got there."
+  "A mark is a run of a seed; a hollow one, at the limit, stands for all that did not "
+  "get there. Lines join medians where more than half of the seeds got there."
 )
 
 
@@ -140,7 +140,7 @@ def deep_sea(
   return panels.Panel(
     layers.two_to_the_n(sizes),
     layers.horizontal(most, "limit", linestyle=":"),
-    layers.Seeds(measure, "size", LINES, reached, "not reached", dodge=1.02),
+    layers.Seeds(measure, "size", LINES, reached, "not reached", dodge=1.04),
     where=where,
     title=f"{title}: {label}",
     xlabel="size N",

@@ -67,8 +67,8 @@ class Config(ranges.Checked):
     10_000  # Environment steps between two evaluations; ours.
   )
   eval_episodes: ranges.PositiveInt = 50  # Episodes of an evaluation; ours.
-  num_seeds: ranges.PositiveInt = 5  # Not in the paper.
-  baseline_seeds: ranges.PositiveInt = 5  # Of NGU with its own settings.
+  num_seeds: ranges.PositiveInt = 10  # Not in the paper.
+  baseline_seeds: ranges.PositiveInt = 10  # Of NGU with its own settings.
 
   def __post_init__(self) -> None:
     super().__post_init__()
@@ -290,9 +290,9 @@ FIGURES = (
       ),
       _NEARLY_ALL,
     ],
-    caption="The most exploratory policy, acting greedily, in mazes of 7 × 7. Thick: "
-    "means; small marks: seeds. Dashed: the whole maze; dotted: a policy at random "
-    f"({_RANDOM:g}).",
+    caption="The most exploratory policy, acting greedily, in mazes of 7 × 7. Lines: "
+    "means; bands: 95 % bootstrap intervals. Dashed: the whole maze; dotted: a policy "
+    f"at random ({_RANDOM:g}).",
     height=3.6,
     revision=4,
   ),
@@ -305,7 +305,7 @@ FIGURES = (
     "beneficial, shared experience (CMR) harms slightly, k = 10 is better than 5 and "
     "30, and the largest L works best (Montezuma's Revenge). (Here eight policies "
     "share the steps of one actor; in the paper 256 actors act.)",
-    config=Config(agents=_VARIANTS, num_seeds=3),
+    config=Config(agents=_VARIANTS, num_seeds=5),
     quick=dataclasses.replace(_QUICK, agents=("n8", "n8_cmr")),
     tasks=_tasks,
     compute=_run,
@@ -322,8 +322,8 @@ FIGURES = (
     ],
     claims=lambda config: [_explores_more(*claim) for claim in _CLAIMS],
     caption="The most exploratory policy, acting greedily, in mazes of 7 × 7. Small "
-    "marks: seeds, five of NGU and three of the others; large ones: means, NGU's with "
-    f"its 95 % t-interval. Dotted: a policy at random ({_RANDOM:g}).",
+    "marks: seeds, ten of NGU and five of the others; large ones: means with 95 % "
+    f"t-intervals. Dotted: a policy at random ({_RANDOM:g}).",
     height=3.6,
     revision=2,
   ),
