@@ -13,7 +13,7 @@ The test follows from the data, and is named in the finding:
   problem, beside the means restricted to the limit. If all runs solved: the ratio.
 
 Several tests of one claim are corrected (Holm, 1979). A result that is undecided once
-one seed, one game or one problem is left out, with the same correction, says so.
+one seed, or one problem such as a game, is left out, with the same correction, says so.
 
 `Compare` is a claim as a value: what is measured, and the settings that select both
 groups. `compare` is the same of two arrays, `sooner` of episodes to solve. A `Check`
@@ -34,6 +34,8 @@ from explorax.papers import types
 
 LEAST_SEEDS = 3  # With fewer seeds, no claim is decided.
 _MOST_LEFT_OUT = 30  # One of more seeds does not decide.
+
+_Pair = tuple[significance.Times, significance.Times]
 
 
 def sign(claim: str, wins: int, losses: int, words: str, **more: Any) -> types.Finding:
@@ -185,9 +187,6 @@ def sooner(
   left_out = _without_each(a, b, _greatest_log_rank, pairs=False)
   name = f"log-rank, {significance.p_words(p)}"
   return types.Finding(claim, words, held, seeds, kind, name, p, detectable, left_out)
-
-
-_Pair = tuple[significance.Times, significance.Times]
 
 
 def _greatest_log_rank(rests: Sequence[_Pair]) -> float:

@@ -49,8 +49,8 @@ _STYLES = (
 )
 
 
-# The style numbers of agents and rules, by preset or label, in all drawings. Those that
-# are in one of our figures have different ones.
+# The style numbers of agents and rules, by preset or label, in all drawings: different
+# ones where agents are together in one of our figures.
 _AGENTS = {
   name: number
   for number, names in {
@@ -58,7 +58,7 @@ _AGENTS = {
     1: "bootstrapped_dqn, bootstrapped DQN, BDQN",
     2: "ensemble_voting, voting, noisy_dqn, noisy networks, Tree-backup, tree-backup",
     3: "epinet, successor_uncertainties, SU, Q*, R-MAX, q_ucb, Q+UCB",
-    4: "double_dqn, double DQN, dqn, ε-greedy, Q-learning, one-step Q-learning",
+    4: "double_dqn, double DQN, dqn, ε-greedy, Q-learning",
     5: "dqn_rnd, RND, tdu_bandit",
     6: "dqn_counts, counts, qu, QU",
     7: "qex, QEX",
@@ -78,12 +78,10 @@ _AGENTS = {
 }
 
 
-def style(of: int | Style) -> Style:
-  """The style of line number `of`, from 0; after 8 lines with other markers."""
-  if isinstance(of, Style):
-    return of
-  other = _STYLES[(of + of // len(_STYLES)) % len(_STYLES)]
-  return other._replace(color=_STYLES[of % len(_STYLES)].color)
+def style(number: int) -> Style:
+  """The style of a line by its number, from 0; after 8 lines with other markers."""
+  other = _STYLES[(number + number // len(_STYLES)) % len(_STYLES)]
+  return other._replace(color=_STYLES[number % len(_STYLES)].color)
 
 
 def styles(names: Sequence[str]) -> dict[str, Style]:
@@ -159,11 +157,18 @@ def seeds(
 ) -> None:
   """Draws a statistic over seeds: of few beside each of them, of more with its band.
 
-  Arguments are as in `curve`.
+  Args:
+    axes: to draw into.
+    x: `[N]`.
+    values: `[S, N]`, S seeds.
+    label: in the legend.
+    style: of the line.
+    statistic: replaces the mean; see `statistics.bootstrap`.
+    markers: marks the points, for curves with few of them.
   """
   if len(values) > FEW:
     interval = statistics.bootstrap(values, statistic)
-    band(axes, x, interval, label=label, index=style, markers=markers)
+    band(axes, x, interval, label=label, style=style, markers=markers)
     return
   line: dict[str, Any] = {"color": style.color, "linestyle": style.linestyle}
   mark = style.marker if markers else None
@@ -174,58 +179,28 @@ def seeds(
     axes.plot(x, values.T, **{**line, "linewidth": 0.7, "alpha": 0.5, **thin})
 
 
-def curve(
-  axes: "mpl_axes.Axes",
-  x: Sequence[float] | np.ndarray,
-  values: np.ndarray,
-  *,
-  label: str,
-  index: int | Style,
-  statistic: Any = statistics.mean_over_seeds,
-  markers: bool = False,
-) -> statistics.Interval:
-  """Draws the mean over seeds with its 95 % interval.
-
-  Args:
-    axes: to draw into.
-    x: `[N]`.
-    values: `[S, N]`, S seeds.
-    label: in the legend.
-    index: of the line, for its style; or its style.
-    statistic: replaces the mean; see `statistics.bootstrap`.
-    markers: marks the points, for curves with few of them.
-
-  Returns:
-    The artists.
-  """
-  interval = statistics.bootstrap(values, statistic)
-  band(axes, x, interval, label=label, index=index, markers=markers)
-  return interval
-
-
 def band(
   axes: "mpl_axes.Axes",
   x: Sequence[float] | np.ndarray,
   interval: statistics.Interval,
   *,
   label: str,
-  index: int | Style,
+  style: Style,
   markers: bool = False,
 ) -> None:
-  """Draws a statistic `[N]` as a line, and its interval; arguments as in `curve`."""
-  s = style(index)
+  """Draws a statistic `[N]` as a line, and its interval; arguments as in `seeds`."""
   axes.plot(
     x,
     interval.value,
-    color=s.color,
-    linestyle=s.linestyle,
-    marker=s.marker if markers else None,
+    color=style.color,
+    linestyle=style.linestyle,
+    marker=style.marker if markers else None,
     markersize=4,
     linewidth=1.6,
     label=label,
   )
   axes.fill_between(
-    x, interval.low, interval.high, color=s.color, alpha=0.18, linewidth=0
+    x, interval.low, interval.high, color=style.color, alpha=0.18, linewidth=0
   )
 
 
@@ -237,7 +212,10 @@ def shorten_numbers(axis: "mpl_axis.Axis") -> None:
 
 
 def label_logarithmic(axis: "mpl_axis.Axis") -> None:
-  """A logarithmic axis from 1 has short numbers, in two decades at 1, 2 and 5."""
+  """Gives an axis short numbers if it is logarithmic (base 10) and has none below 0.5.
+
+  They are at powers of ten, and also at 2 and 5 times these if it spans less than 100.
+  """
   from matplotlib import ticker
 
   low, high = axis.get_view_interval()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from explorax.experiments import errors, output
-from explorax.experiments.recording import console, drawing
+from explorax.experiments.recording import console, drawing, statistics
 from explorax.experiments.recording import returns as returns_lib
 
 if TYPE_CHECKING:
@@ -150,6 +150,7 @@ def _draw_mean(axes: "mpl_axes.Axes", seeds: Sequence[returns_lib.Returns]) -> N
   )
   label = f"mean over {len(seeds)} seeds, 95 % interval"
   label += " (of two: it says little)" * (len(seeds) == 2)
-  drawing.curve(axes, grid, values, label=label, index=0)
+  interval = statistics.bootstrap(values)
+  drawing.band(axes, grid, interval, label=label, style=drawing.style(0))
   each, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
   each.set_label("single seeds")

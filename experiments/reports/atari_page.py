@@ -288,7 +288,7 @@ def _summary_curve(found: Atari, aggregate: str) -> pictures.Picture:
       for i in range(_NUM_POINTS)
     ]
     curve = statistics.Interval(*np.array(points).T)
-    drawing.band(axes, grid, curve, label=agent, index=styles[agent])
+    drawing.band(axes, grid, curve, label=agent, style=styles[agent])
     ends.append(f"{agent} at {curve.value[-1]:.2f}")
   axes.set_xlabel("environment steps")
   axes.set_ylabel(f"{aggregate}, human-normalised")

@@ -70,12 +70,8 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
 
 
 def _panel(config: Config, **around: Any) -> panels.Panel:
-  laws = [
-    (law, parameter, f"εz-greedy ({label})" if law == "zeta" else label)
-    for law, parameter, label in config.laws
-  ]
   lines = {
-    label: {"law": law, "parameter": parameter} for law, parameter, label in laws
+    label: {"law": law, "parameter": parameter} for law, parameter, label in config.laws
   }
   bounds = [
     layers.reference(
@@ -85,7 +81,7 @@ def _panel(config: Config, **around: Any) -> panels.Panel:
       linewidth=0.8,
       alpha=0.7,
     )
-    for law, parameter, label in laws
+    for law, parameter, label in config.laws
     if law == "zeta" or (law == "exponential" and parameter > 0)
   ]
 
