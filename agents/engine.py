@@ -1,10 +1,35 @@
 """Parts that all agents share: checks of settings, and the Agent."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from explorax.agents import types
 from explorax.environments import encodings, specs
+
+# The number of agents that a process keeps; the least recently made are dropped.
+_MAX_AGENTS = 16
+
+MakeAgent = Callable[[Any, types.EnvironmentSpec], types.Agent]
+
+
+def cached(make_agent: MakeAgent) -> MakeAgent:
+  """Makes equal arguments return the same agent, which is then compiled once.
+
+  JAX compares functions by identity, and an agent's functions are closures. A config
+  that contains a user's object without a hash always makes a new agent.
+  """
+  once = functools.lru_cache(_MAX_AGENTS)(make_agent)
+
+  @functools.wraps(make_agent)
+  def make(config: Any, spec: types.EnvironmentSpec) -> types.Agent:
+    try:
+      hash(config)
+    except TypeError:
+      return make_agent(config, spec)
+    return once(config, spec)
+
+  return make
 
 
 def check_replay(config: Any) -> None:
@@ -20,7 +45,7 @@ def check_replay(config: Any) -> None:
 def make_agent(
   config: Any,
   spec: types.EnvironmentSpec,
-  actor: Callable[..., types.ActorCore],
+  make_actor: Callable[[bool], types.ActorCore],
   learner: types.LearnerCore,
   policy_names: tuple[str, ...] = ("policy",),
   refresh: types.Refresh | None = None,
@@ -30,16 +55,22 @@ def make_agent(
   """Joins the parts of an agent.
 
   Args:
-    config, spec, actor, learner, policy_names, refresh, initial_priority: as in
+    config, spec, learner, policy_names, refresh, initial_priority: as in
       `types.Agent`.
+    make_actor: (evaluation) → ActorCore.
     **replay: the engine's arguments of the `types.ReplaySpec`.
   """
   encoding = encodings.make(spec.observations)
+  acting, evaluating = make_actor(False), make_actor(True)
+
+  def actor(evaluation: bool = False) -> types.ActorCore:
+    return evaluating if evaluation else acting
+
   return types.Agent(
     config=config,
     spec=spec,
     encoding=encoding,
-    extras_spec=types.extras_spec(actor()),
+    extras_spec=types.extras_spec(acting),
     actor=actor,
     learner=learner,
     replay=types.ReplaySpec(

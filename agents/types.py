@@ -270,7 +270,7 @@ class Encoding(Protocol):
 class Agent:
   """An agent: three pure parts and the declaration that joins them.
 
-  Agents compare by identity, so that programs are compiled once per agent (`sharing`).
+  Agents compare by identity, so that programs are compiled once per agent.
 
   Attributes:
     config: the frozen dataclass that the agent was made from.

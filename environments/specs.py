@@ -14,6 +14,10 @@ class EnvironmentSpec(NamedTuple):
   observations: dm_env.specs.Array
   actions: dm_env.specs.DiscreteArray
 
+  def __hash__(self) -> int:
+    """So that agents can be cached by it; dm_env's specs have none."""
+    return hash((self.observations.shape, self.actions.num_values))
+
 
 # The axes of images: frames, height, width, channels.
 LAYOUTS = ("hwc", "chw", "hw", "fhwc", "fchw", "flat")

@@ -63,12 +63,6 @@ class NeverGiveUp(types.Bonus):
   # The last ones of each sequence; all losses train on them. Inverse dynamics need two.
   num_frames: ranges.AtLeastTwo = 5
 
-  # Whether to train linear classifiers of x, y and room on f(x), without a gradient to
-  # f, if the environment shows these below the picture (appendix I.1).
-  probe: bool = False
-  # Adam's (not printed; as for f).
-  probe_learning_rate: schedules.LearningRate = 5e-4
-
   # Episodic novelty (table 6; it has precedence over the text).
   memory_capacity: ranges.PositiveInt = 30_000  # Agent steps.
   num_neighbors: ranges.PositiveInt = 10  # k.
@@ -86,26 +80,17 @@ class NeverGiveUp(types.Bonus):
   rnd_learning_rate: schedules.LearningRate = 5e-4  # Adam's (table 6).
   max_modulation: Annotated[float, ranges.Range(ge=1)] = 5.0  # L.
 
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    if self.probe and self.states == "oracle":
-      raise ValueError(
-        "NeverGiveUp.probe is True, but with states=oracle the states are already "
-        "what a probe predicts, the player's position and room; turn it off, or use "
-        "the states learned or random."
-      )
-
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int
   ) -> types.IntrinsicReward:
     """The bonus for encoded observations of this spec.
 
     Raises:
-      ValueError: for oracle states or a probe if observations do not contain them, and
-        for observations that the torso does not support.
+      ValueError: for oracle states if observations do not contain them, and for
+        observations that the torso does not support.
     """
     seen, look = ngu_states.make_network_view(observation_spec)
-    f = rnd = read = None
+    f = rnd = None
     optimizers = {}
     if self.states != "oracle":
       f = networks.make_embedding_networks(
@@ -126,24 +111,11 @@ class NeverGiveUp(types.Bonus):
         seen, self.hidden_sizes, self.rnd_size, torso=self.torso
       )
       optimizers["predictor"] = self._adam(self.rnd_learning_rate)
-    if self.probe:
-      read = ngu_states.make_reader(
-        "probe is True", observation_spec, ngu_states.POSITION
-      )
-      optimizers["probe"] = self._adam(self.probe_learning_rate)
     acting = types.Acting(
       init=self._init,
       begin_episode=self._begin_episode,
       observe=self._make_observe(f, rnd, observation_spec),
-      training=ngu_training.make_training(
-        f,
-        rnd,
-        self.embedding_size if self.probe else None,
-        optimizers,
-        look,
-        read,
-        self.num_frames,
-      ),
+      training=ngu_training.make_training(f, rnd, optimizers, look, self.num_frames),
       # f must not change within an episode: the memory contains its embeddings.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),
     )

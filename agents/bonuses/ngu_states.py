@@ -1,6 +1,6 @@
 """Observations with a row of true state below the picture, and how it is used."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import dm_env
 import jax
@@ -16,7 +16,6 @@ from explorax.environments import specs
 # positions within a room look the same.
 _PIXELS_PER_ROOM = 32.0
 
-POSITION = ("x", "y", "room")
 _ORACLE_SCALES = {
   "x": 1.0,
   "y": 1.0,
@@ -46,33 +45,19 @@ def make_oracle(observation_spec: dm_env.specs.Array) -> ObservationFn:
   Raises:
     ValueError: for observations without this row of state.
   """
-  read = make_reader("states is 'oracle'", observation_spec, tuple(_ORACLE_SCALES))
+  spec = observation_spec
+  entries: tuple[str, ...] = getattr(spec, "entries", ())
+  if not isinstance(spec, specs.ImageWithState) or not {*_ORACLE_SCALES} <= {*entries}:
+    raise ValueError(
+      f"NeverGiveUp.states is 'oracle', which reads {', '.join(_ORACLE_SCALES)} from a "
+      f"row below the picture, but observations are {spec!r}; use "
+      "atari:MontezumaRevenge/ngu,oracle=true, or another setting."
+    )
+  index = np.array([entries.index(name) for name in _ORACLE_SCALES])
   scales = np.array(list(_ORACLE_SCALES.values()), np.float32)
 
   def oracle(observation: jax.Array) -> jax.Array:
-    state = read(observation).astype(jnp.float32)
+    state = jnp.take(spec.state(observation), index, axis=-1).astype(jnp.float32)
     return state * np.broadcast_to(scales, state.shape)
 
   return oracle
-
-
-def make_reader(
-  setting: str, observation_spec: dm_env.specs.Array, names: Sequence[str]
-) -> ObservationFn:
-  """Observations → the named entries of their row of state, uint8 `[..., len(names)]`.
-
-  Raises:
-    ValueError: if an entry is missing; `setting` is the setting that needs it.
-  """
-  entries: tuple[str, ...] = getattr(observation_spec, "entries", ())
-  if not isinstance(observation_spec, specs.ImageWithState) or any(
-    name not in entries for name in names
-  ):
-    raise ValueError(
-      f"NeverGiveUp.{setting}, which reads {', '.join(names)} from a row below the "
-      f"picture, but observations are {observation_spec!r}; use "
-      "atari:MontezumaRevenge/ngu,oracle=true, or another setting."
-    )
-  index = np.array([entries.index(name) for name in names])
-  spec = observation_spec
-  return lambda observation: jnp.take(spec.state(observation), index, axis=-1)

@@ -9,7 +9,7 @@ import optax
 
 from explorax import losses, networks
 from explorax.agents import updates
-from explorax.agents.bonuses import ngu_probe, ngu_states, types
+from explorax.agents.bonuses import ngu_states, types
 
 
 class TrainingState(NamedTuple):
@@ -18,7 +18,6 @@ class TrainingState(NamedTuple):
   Attributes:
     embedding: parameters of f and h.
     predictor, target: of RND's networks; the target never changes.
-    probe: of the linear probe.
     opt_states: of the trained parts, by these names.
 
   A missing part is `()`.
@@ -27,7 +26,6 @@ class TrainingState(NamedTuple):
   embedding: Any
   predictor: Any
   target: Any
-  probe: Any
   opt_states: dict[str, Any]
 
 
@@ -50,21 +48,17 @@ class Frames(NamedTuple):
 def make_training(
   f: networks.EmbeddingNetworks | None,
   rnd: networks.RNDNetworks | None,
-  probe_size: int | None,
   optimizers: Mapping[str, optax.GradientTransformation],
   look: ngu_states.ObservationFn,
-  read: ngu_states.ObservationFn | None,
   num_frames: int,
 ) -> types.Training:
-  """Trains f and h, RND's predictor and the probe on the last frames of windows.
+  """Trains f and h, and RND's predictor, on the last frames of windows.
 
   Args:
     f: and h; None if controllable states are not learnt.
     rnd: None without life-long novelty.
-    probe_size: size of the embedding that the probe reads; None without a probe.
     optimizers: of the trained parts, by their names in `TrainingState`.
     look: observations → the part that networks see.
-    read: observations → the targets of the probe; None without a probe.
     num_frames: F, counted from the end of each window.
   """
 
@@ -101,20 +95,7 @@ def make_training(
     value = updates.masked_mean(errors, _flat(frames.mask))
     return value, {"rnd_loss": value}
 
-  def probe_loss(
-    params: Any, state: TrainingState, frames: Frames
-  ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """Loss of the probe, on f before this update."""
-    assert read is not None
-    controllable = _flat(embed(state.embedding, frames))
-    targets = _flat(read(frames.observation))
-    return ngu_probe.loss(params, controllable, targets, _flat(frames.mask))
-
-  loss_of = {
-    "embedding": inverse_dynamics,
-    "predictor": distillation,
-    "probe": probe_loss,
-  }
+  loss_of = {"embedding": inverse_dynamics, "predictor": distillation}
 
   def init(key: jax.Array) -> TrainingState:
     keys = jax.random.split(key, 3)
@@ -122,7 +103,6 @@ def make_training(
       embedding=() if f is None else f.init(keys[0]),
       predictor=() if rnd is None else rnd.predictor.init(keys[1]),
       target=() if rnd is None else rnd.target.init(keys[2]),
-      probe=() if probe_size is None else ngu_probe.init(probe_size),
       opt_states={},
     )
     opt_states = {name: o.init(getattr(state, name)) for name, o in optimizers.items()}

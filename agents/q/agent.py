@@ -1,28 +1,22 @@
 """Joins the parts of the engine into an Agent."""
 
-from explorax.agents import engine, extensions, sharing, types
+from explorax.agents import engine, types
 from explorax.agents.bonuses import types as bonus_types
-from explorax.agents.q import acting, errors, learning, priorities
+from explorax.agents.q import acting, learning, priorities
 from explorax.agents.q import config as config_lib
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
 from explorax.environments import encodings
 
 
-@sharing.shared
+@engine.cached
 def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types.Agent:
   """The Agent of a config in an environment of this spec."""
   encoding = encodings.make(spec.observations)
   num_actions = int(spec.actions.num_values)
   bonus = None
-  extensions.check_rules(config.exploration, config.num_members, num_actions)
-  extensions.check_rules(config.evaluation, config.num_members, num_actions)
-  extensions.check_target(config.target, num_actions, errors.tx_pair(config))
   if config.bonus is not None:
     bonus = config.bonus.build(encoding.spec, num_actions)
-    extensions.check_bonus(
-      config.bonus, bonus, encoding.spec, num_actions, config.num_members
-    )
   knows_r_int = bonus is not None and bonus.is_known_acting
   values = values_lib.make_values(config, encoding.spec, num_actions, knows_r_int)
   on_rows, at_first = _stored(config, bonus)
@@ -30,7 +24,7 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
   of_priorities = (*on_rows, *_predicted(config)) if has_priorities else ()
   stored = {*on_rows, *at_first, *of_priorities}
 
-  def actor(evaluation: bool = False) -> types.ActorCore:
+  def make_actor(evaluation: bool) -> types.ActorCore:
     return acting.make_actor(config, values, bonus, num_actions, stored, evaluation)
 
   refresh = initial_priority = None
@@ -41,7 +35,7 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
   return engine.make_agent(
     config,
     spec,
-    actor,
+    make_actor,
     learning.make_learner(config, values, bonus),
     _policy_names(config),
     refresh,

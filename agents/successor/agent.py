@@ -1,13 +1,13 @@
 """Joins the parts of Successor Uncertainties into an Agent."""
 
-from explorax.agents import engine, sharing, types
+from explorax.agents import engine, types
 from explorax.agents.successor import acting, learning
 from explorax.agents.successor import config as config_lib
 from explorax.agents.successor import features as features_lib
 from explorax.environments import encodings
 
 
-@sharing.shared
+@engine.cached
 def make_agent(
   config: config_lib.SuccessorConfig, spec: types.EnvironmentSpec
 ) -> types.Agent:
@@ -16,8 +16,9 @@ def make_agent(
   num_actions = int(spec.actions.num_values)
   features = features_lib.make_features(config, encoding.spec, num_actions)
 
-  def actor(evaluation: bool = False) -> types.ActorCore:
-    return acting.make_actor(config, features, evaluation)
-
-  learner = learning.make_learner(config, features)
-  return engine.make_agent(config, spec, actor, learner)
+  return engine.make_agent(
+    config,
+    spec,
+    lambda evaluation: acting.make_actor(config, features, evaluation),
+    learning.make_learner(config, features),
+  )

@@ -15,7 +15,6 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import (
   counts,
-  ngu,
   qu,
   tdu,
 )
@@ -89,8 +88,6 @@ def test_an_impossible_combination_is_refused(changes, field):
 def test_impossible_settings_of_other_parts_are_refused():
   with pytest.raises(ValueError, match="replay_capacity"):
     SUCCESSOR(replay_capacity=60)
-  with pytest.raises(ValueError, match=r"NeverGiveUp\.probe"):
-    ngu.NeverGiveUp(states="oracle", probe=True)
 
 
 @pytest.mark.parametrize(

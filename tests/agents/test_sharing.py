@@ -87,7 +87,6 @@ class Rule(exploration.EpsilonGreedy):
   "other",
   [
     {"batch_size": 5},
-    {"beta": 0},  # Equal to 0.0, and not the same in a program.
     {"exploration": Rule(CONFIG.exploration.epsilon)},
     # Equal by the rules of dm_env's specs, and encoded otherwise.
     {"spec": SPEC._replace(observations=specs.OneHotArray((4,)))},

@@ -1,4 +1,4 @@
-"""Oracle controllable states, and the probe that looks for them in learnt ones."""
+"""Oracle controllable states."""
 
 import dm_env
 import jax
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents.bonuses import ngu_probe, ngu_states
+from explorax.agents.bonuses import ngu_states
 from explorax.environments import specs
 
 
@@ -87,50 +87,9 @@ def test_neither_f_nor_rnd_sees_the_row_of_state(make_bonus, oracle_spec):
     specs.ImageWithState((6, 5, 1), ("x", "y")),
   ],
 )
-@pytest.mark.parametrize(
-  ("changes", "message"),
-  [
-    ({"states": "oracle"}, "states is 'oracle', which reads x, y, room, keys from"),
-    ({"probe": True}, "probe is True, which reads x, y, room from a row below"),
-  ],
-)
-def test_missing_oracle_states_are_refused(make_bonus, spec, changes, message):
+def test_missing_oracle_states_are_refused(make_bonus, spec):
+  message = "states is 'oracle', which reads x, y, room, keys from"
   with pytest.raises(ValueError, match=message) as caught:
-    make_bonus(spec, **changes)
+    make_bonus(spec, states="oracle")
   assert "atari:MontezumaRevenge/ngu,oracle=true" in str(caught.value)
   assert "\n" not in str(caught.value)
-
-
-def test_the_probe_is_a_linear_classifier():
-  rng = np.random.default_rng(0)
-  params = {
-    name: rng.normal(size=x.shape).astype(np.float32)
-    for name, x in ngu_probe.init(3).items()
-  }
-  embedding = rng.normal(size=(6, 3)).astype(np.float32)
-  state = rng.integers(0, 256, (6, 3), dtype=np.uint8)
-  mask = np.array([1, 1, 0, 1, 1, 1], np.float32)
-  for i in range(3):  # A frame of which all is found.
-    state[1, i] = np.argmax(embedding[1] @ params["w"][i] + params["b"][i])
-  value, metrics = jax.jit(ngu_probe.loss)(params, embedding, state, mask)
-  total = 0.0
-  for i, name in enumerate(("x", "y", "room")):
-    losses, hits, gaps = [], [], []
-    for n in np.flatnonzero(mask):
-      logits = np.float64(embedding[n]) @ params["w"][i] + params["b"][i]
-      truth = int(state[n, i])
-      losses.append(np.log(np.sum(np.exp(logits))) - logits[truth])
-      hits.append(np.argmax(logits) == truth)
-      gaps.append((np.argmax(logits) - truth) ** 2)
-    total += np.mean(losses)
-    np.testing.assert_allclose(metrics[f"probe_loss_{name}"], np.mean(losses), 1e-5)
-    np.testing.assert_allclose(metrics[f"probe_accuracy_{name}"], np.mean(hits), 1e-6)
-    assert 0 < np.mean(hits) < 1
-    if name == "room":
-      assert "probe_error_room" not in metrics
-    else:
-      expected = np.sqrt(np.mean(gaps))
-      np.testing.assert_allclose(metrics[f"probe_error_{name}"], expected, 1e-5)
-  np.testing.assert_allclose(value, total, rtol=1e-5)
-  gradient = jax.grad(lambda x: ngu_probe.loss(params, x, state, mask)[0])(embedding)
-  np.testing.assert_array_equal(gradient, np.zeros_like(embedding))

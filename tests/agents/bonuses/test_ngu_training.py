@@ -112,8 +112,6 @@ def test_each_part_follows_its_own_schedule(make_bonus, oracle_spec):
     oracle_spec,
     embedding_learning_rate=rise,
     rnd_learning_rate=fall,
-    probe=True,
-    probe_learning_rate=rise,
   )
   windows = (
     rng.integers(0, 256, (2, 3, *oracle_spec.shape), dtype=np.uint8),
@@ -124,7 +122,7 @@ def test_each_part_follows_its_own_schedule(make_bonus, oracle_spec):
   first = jax.jit(bonus.training.init)(jax.random.PRNGKey(0))
   second, _ = update(first, *windows)
   third, _ = update(second, *windows)
-  for name, moves in (("embedding", 1), ("probe", 1), ("predictor", 0)):
+  for name, moves in (("embedding", 1), ("predictor", 0)):
     states = [leaves(getattr(state, name)) for state in (first, second, third)]
     for i in range(2):
       same = all(map(np.array_equal, states[i], states[i + 1]))
