@@ -23,6 +23,14 @@ os.environ.setdefault(
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
+# For `fakes`, which the processes that tests start import, too (pytest's `pythonpath`).
+os.environ["PYTHONPATH"] = os.pathsep.join(
+  [
+    *filter(None, [os.environ.get("PYTHONPATH")]),
+    str(pathlib.Path(__file__).resolve().parent),
+  ]
+)
+
 import dm_env
 import haiku  # noqa: F401
 import hypothesis

@@ -10,6 +10,7 @@ import dataclasses
 import types as types_lib
 from typing import Any
 
+import fakes
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +22,7 @@ from explorax.agents.bonuses import ngu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.targets import off_policy
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import factory, standard, testing
+from explorax.environments import factory, standard
 from explorax.experiments.presets import r2d2 as r2d2_presets
 
 pytestmark = pytest.mark.newest
@@ -58,7 +59,7 @@ CONFIG = dataclasses.replace(
 
 
 def make_environment() -> standard.StandardEnvironment:
-  fake = testing.FakeEnvironment(
+  fake = fakes.FakeEnvironment(
     episode_length=LENGTH, reward=lambda t, action: 0.1 * t + action
   )
   return standard.StandardEnvironment(fake)

@@ -4,6 +4,7 @@ Whatever keeps an observation or a reward for later has a copy of its own.
 """
 
 import dm_env
+import fakes
 import gymnasium
 import jax
 import numpy as np
@@ -17,7 +18,6 @@ from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import testing
 
 pytestmark = pytest.mark.newest
 
@@ -36,7 +36,7 @@ def read_only(array, buffer):
   return array
 
 
-class Walk(testing.FakeEnvironment):
+class Walk(fakes.FakeEnvironment):
   """Its observations and rewards are returned as `give` says."""
 
   def __init__(self, give):

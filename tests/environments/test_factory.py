@@ -12,26 +12,26 @@ MODULE = """
   import dm_env
   import gymnasium
   import numpy as np
-  from explorax.environments import testing
+  import fakes
 
   number = 3
   seeds = []
 
   def make_dm():
-    return testing.FakeEnvironment(num_actions=4)
+    return fakes.FakeEnvironment(num_actions=4)
 
   def make_seeded(size=2, seed=None):
     seeds.append(seed)
-    return testing.FakeEnvironment(observation_shape=(size,))
+    return fakes.FakeEnvironment(observation_shape=(size,))
 
   def make_gym():
     return gymnasium.make("CartPole-v1")
 
-  class Own(testing.FakeEnvironment):
+  class Own(fakes.FakeEnvironment):
     pass
 
   def make_needy(size):
-    return testing.FakeEnvironment(observation_shape=(size,))
+    return fakes.FakeEnvironment(observation_shape=(size,))
 
   def make_nothing():
     return None
@@ -42,7 +42,7 @@ MODULE = """
   def make_exit():
     raise SystemExit(3)
 
-  class make_specless(testing.FakeEnvironment):
+  class make_specless(fakes.FakeEnvironment):
     def action_spec(self):
       return {}["actions"]
 

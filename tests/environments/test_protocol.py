@@ -11,7 +11,7 @@ from explorax import environments
 
 pytestmark = pytest.mark.newest
 
-_FAKES = "explorax.environments.testing:"
+_FAKES = "fakes:"
 # Where the extra `atari` is installed.
 _ATARI = tuple(
   name

@@ -1,11 +1,12 @@
 """Pictures of environments, drawn by themselves or from their observations."""
 
 import dm_env
+import fakes
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import rendering, standard, testing
+from explorax.environments import rendering, standard
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -15,7 +16,7 @@ def picture_of(environment: dm_env.Environment) -> np.ndarray | None:
   return rendering.picture(environment, environment.reset())
 
 
-class Observing(testing.FakeEnvironment):
+class Observing(fakes.FakeEnvironment):
   """Shows one image for ever, of a spec of its own."""
 
   def __init__(self, image: np.ndarray, spec: dm_env.specs.Array):
@@ -122,4 +123,4 @@ def test_gymnasium_draws_where_it_is_asked_to(registered):
 @pytest.mark.parametrize("wrong", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), ""])
 def test_other_arrays_are_no_pictures(wrong):
   with pytest.raises(ValueError, match=r"render\(\)"):
-    picture_of(_rendering(testing.fake(), lambda: wrong))
+    picture_of(_rendering(fakes.fake(), lambda: wrong))

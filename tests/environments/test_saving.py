@@ -2,6 +2,7 @@
 
 import json
 
+import fakes
 import jax
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from explorax.environments import (
   bsuite_sweeps,
   chain,
   saving,
-  testing,
 )
 
 
@@ -52,7 +52,7 @@ def test_bsuites_environments_resume_bit_for_bit_between_episodes(bsuite_id, tmp
 
 
 def test_what_no_checkpoint_can_contain_is_refused_at_the_start():
-  class Keeping(testing.FakeEnvironment):
+  class Keeping(fakes.FakeEnvironment):
     KEPT = ("seen",)
     seen: object = 1
 

@@ -3,11 +3,12 @@
 import pickle
 
 import dm_env
+import fakes
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import errors, specs, standard, testing
+from explorax.environments import errors, specs, standard
 
 pytestmark = pytest.mark.ops
 
@@ -83,7 +84,7 @@ def test_stepping_after_an_end_or_before_a_reset_starts_an_episode():
 
 
 def test_observations_outlive_a_buffer_that_is_written_again():
-  class OneBuffer(testing.FakeEnvironment):
+  class OneBuffer(fakes.FakeEnvironment):
     buffer = np.zeros((3,), np.float32)
 
     def _observation(self):
@@ -117,9 +118,7 @@ def test_discrete_observations_become_one_hot():
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39, np.float32("nan")])
 def test_non_finite_rewards_are_refused_with_their_place(value):
   rewards = [1.0, 1.0, value]
-  raw = testing.FakeEnvironment(
-    episode_length=2, reward=lambda t, action: rewards.pop(0)
-  )
+  raw = fakes.FakeEnvironment(episode_length=2, reward=lambda t, action: rewards.pop(0))
   environment = standard.StandardEnvironment(raw)
   environment.reset()
   environment.step(0)

@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 import dm_env
+import fakes
 import numpy as np
 import pytest
 
 from explorax import exploration, losses
-from explorax.environments import testing
 from explorax.experiments import evaluate, export, report, run, sweep
 from explorax.papers import reproduce
 
@@ -130,7 +130,7 @@ def test_commands(refused, main, argv, names):
 
 
 # What a user's function makes → what the message must name.
-good = functools.partial(testing.FakeEnvironment, episode_length=4)
+good = functools.partial(fakes.FakeEnvironment, episode_length=4)
 MAKES: dict[str, tuple[Any, str]] = {
   "key_error": (lambda: {}["x"], "KeyError"),
   "exits": (lambda: sys.exit(3), "SystemExit"),
@@ -156,7 +156,7 @@ STEPS: dict[str, tuple[Any, str]] = {
 }
 
 
-class _Changed(testing.FakeEnvironment):
+class _Changed(fakes.FakeEnvironment):
   """A valid environment, except for its actions or for its seventh step."""
 
   def __init__(self, change: Any = lambda timestep: timestep, actions: Any = None):

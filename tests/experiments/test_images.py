@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import testing
+import fakes
 
 
-class ChannelsLast(testing.FakeEnvironment):
+class ChannelsLast(fakes.FakeEnvironment):
   def __init__(self):
     super().__init__(observation_shape=(36, 36, 3))
 

@@ -5,6 +5,7 @@ import json
 import math
 import pathlib
 
+import fakes
 import gymnasium
 import jax
 import numpy as np
@@ -12,7 +13,6 @@ import pytest
 
 import explorax
 from explorax import exploration
-from explorax.environments import testing
 from explorax.experiments import overrides, presets, run
 
 pytestmark = pytest.mark.newest
@@ -209,7 +209,7 @@ def test_evaluates_and_makes_a_data_frame(agent):
       "makes environments in other processes",
     ),
     (
-      lambda agent: explorax.train(agent, testing.fake(), steps=5, eval_every=1),
+      lambda agent: explorax.train(agent, fakes.fake(), steps=5, eval_every=1),
       "needs a second environment",
     ),
   ],

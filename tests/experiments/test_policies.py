@@ -24,7 +24,7 @@ RECURRENT = {
   "lstm_size": 6,
   "head_size": 6,
 }
-ENV = "explorax.environments.testing:fake_one_hot"
+ENV = "fakes:fake_one_hot"
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import json
 import pathlib
 import sys
 
+import fakes
 import numpy as np
 import pytest
 
-from explorax.environments import testing
 from explorax.experiments import run
 
 SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=150", "--set=batch_size=4")
@@ -152,9 +152,9 @@ def test_a_run_is_extended_with_and_without_evaluations(flags):
 seeds: list[int] = []
 
 
-def seeded(seed: int) -> testing.FakeEnvironment:
+def seeded(seed: int) -> fakes.FakeEnvironment:
   seeds.append(seed)
-  return testing.fake()
+  return fakes.fake()
 
 
 def test_environments_that_are_not_saved_get_other_seeds(interrupted):

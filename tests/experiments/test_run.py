@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 
+import fakes
 import numpy as np
 import pytest
 
-from explorax.environments import testing
 from explorax.experiments import run
 
 DEEP_SEA, CATCH = "--env=bsuite:deep_sea/0", "--env=bsuite:catch/0"
@@ -112,7 +112,7 @@ def test_without_reverb_the_command_names_what_to_install(
 _rewards = itertools.chain([1.0] * 30, itertools.repeat(1e30))
 # Its square is beyond float32.
 overflowing = functools.partial(
-  testing.FakeEnvironment, reward=lambda t, action: next(_rewards)
+  fakes.FakeEnvironment, reward=lambda t, action: next(_rewards)
 )
 
 

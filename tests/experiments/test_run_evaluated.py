@@ -5,10 +5,10 @@ import json
 import pathlib
 from typing import Any
 
+import fakes
 import numpy as np
 import pytest
 
-from explorax.environments import testing
 from explorax.experiments import run
 
 Image = pytest.importorskip("PIL.Image")
@@ -24,7 +24,7 @@ def _empty_directory(tmp_path, monkeypatch):
 def launch(env: str, *argv: str, agent: str = "dqn", learns: bool = False) -> int:
   """Runs small networks, which learn only if they are to: that takes seconds."""
   if ":" not in env:
-    env = f"explorax.environments.testing:{env}"
+    env = f"fakes:{env}"
   command = [f"--agent={agent}", f"--env={env}", "--replay=memory", "--output=out"]
   small = ("hidden_sizes=8", "batch_size=4", f"min_replay_size={16 if learns else 999}")
   return run.main([*command, *(f"--set={setting}" for setting in small), *argv])
@@ -101,9 +101,9 @@ def test_a_video_of_the_last_evaluation():
   assert widths == [0, 36, 72, 108, 144, 180]
 
 
-def worse() -> testing.FakeEnvironment:
+def worse() -> fakes.FakeEnvironment:
   """Its first episode is its best, in evaluation too."""
-  environment = testing.DrawnEnvironment(reward=lambda t, action: 1 / environment.count)
+  environment = fakes.DrawnEnvironment(reward=lambda t, action: 1 / environment.count)
   environment.count = 0
   reset = environment.reset
 
@@ -130,7 +130,7 @@ def test_an_agent_without_one_in_evaluation_gets_no_strip():
 
 def test_no_video_of_what_has_no_picture(capsys):
   text = refused(capsys, "fake", "--steps=20", "--video")
-  assert "'explorax.environments.testing:fake' has no picture" in text
+  assert "'fakes:fake' has no picture" in text
   assert "render()" in text
 
 
@@ -140,13 +140,13 @@ def test_a_crashing_environment_does_not_end_the_run(capsys):
   captured = capsys.readouterr()
   assert "2 times" in captured.out.splitlines()[-1]
   text = captured.err
-  assert "Traceback" in text and "environments/testing.py" in text
+  assert "Traceback" in text and "fakes.py" in text
   lines = [line for line in text.splitlines() if line.startswith("explorax: ")]
   # Each of them crashes two steps into its second episode.
   assert len(lines) == 2
   assert lines[0].startswith(
     "explorax: the environment of training failed after 2 steps of episode 2, at "
-    "environment step 7: RuntimeError: the emulator went away (testing.py:"
+    "environment step 7: RuntimeError: the emulator went away (fakes.py:"
   )
   assert lines[0].endswith("it is recreated (failure 1 in a row, 3 are allowed).")
   assert "episode 3, at environment step 14" in lines[1]
@@ -175,8 +175,8 @@ def test_an_episode_without_an_end_is_left(capsys):
   assert events.read_bytes().count(b"learner/epsilon") == 2
 
 
-def endless() -> testing.FakeEnvironment:
-  return testing.FakeEnvironment(episode_length=10**9)
+def endless() -> fakes.FakeEnvironment:
+  return fakes.FakeEnvironment(episode_length=10**9)
 
 
 def test_a_crash_ends_the_run_by_default(capsys):
@@ -201,9 +201,9 @@ def test_too_many_crashes_end_it_with_a_sentence_and_everything_saved(capsys):
 seeds: list[int] = []
 
 
-def seeded(seed: int) -> testing.FakeEnvironment:
+def seeded(seed: int) -> fakes.FakeEnvironment:
   seeds.append(seed)
-  return testing.fake_crashing() if len(seeds) < 3 else testing.fake()
+  return fakes.fake_crashing() if len(seeds) < 3 else fakes.fake()
 
 
 def test_environments_beside_the_first_have_seeds_of_their_own():

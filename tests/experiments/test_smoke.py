@@ -23,7 +23,7 @@ RUN = (
   "successor_uncertainties",
   "tdu_r2d2",
 )
-ONE_HOT = "explorax.environments.testing:fake_one_hot"
+ONE_HOT = "fakes:fake_one_hot"
 
 
 def settings(name: str) -> list[str]:

@@ -15,7 +15,7 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from explorax.environments import testing
+import fakes
 from explorax.exploration import rules
 
 
@@ -52,7 +52,7 @@ class NanReward(Pure):
     return jnp.where(time == 3, jnp.nan, 1.0)
 
 
-class Crashing(testing.FakeEnvironment):
+class Crashing(fakes.FakeEnvironment):
   def step(self, action):
     jnp.zeros(3) + jnp.zeros(2)  # here
 

@@ -3,6 +3,7 @@
 import dataclasses
 
 import dm_env
+import fakes
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +18,7 @@ from explorax.agents.q import predictions, windows
 from explorax.agents.q import values as values_lib
 from explorax.agents.targets import greedy, off_policy
 from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import factory, standard, testing
+from explorax.environments import factory, standard
 from explorax.experiments.presets import r2d2 as r2d2_presets
 
 
@@ -142,7 +143,7 @@ def test_what_was_acted_is_unrolled_again(replay, truncate):
     actor_update_period=1000,
   )
   environment = standard.StandardEnvironment(
-    testing.FakeEnvironment(
+    fakes.FakeEnvironment(
       episode_length=11,
       truncate=truncate,
       reward=lambda t, action: 0.1 * t + action,

@@ -4,6 +4,7 @@ import ast
 import pathlib
 
 import acme
+import fakes
 import jax
 import numpy as np
 import pytest
@@ -11,15 +12,15 @@ import pytest
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import factory, testing
+from explorax.environments import factory
 
 TINY = q_config.QConfig(
   hidden_sizes=(4,), replay_capacity=20, min_replay_size=1, batch_size=2
 )
 
 
-def make_builder() -> tuple[builder_lib.Builder, testing.FakeEnvironment]:
-  environment = testing.fake()
+def make_builder() -> tuple[builder_lib.Builder, fakes.FakeEnvironment]:
+  environment = fakes.fake()
   agent = q_agent.make_agent(TINY, factory.spec(environment))
   return builder_lib.Builder(agent), environment
 

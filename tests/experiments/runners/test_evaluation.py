@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import dm_env
+import fakes
 import jax
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import counts
-from explorax.environments import standard, testing
+from explorax.environments import standard
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core
 
@@ -35,9 +36,9 @@ class Recording:
     self.ended.append(episode)
 
 
-def choice() -> testing.FakeEnvironment:
+def choice() -> fakes.FakeEnvironment:
   """Rewards the number of the action."""
-  return testing.FakeEnvironment(
+  return fakes.FakeEnvironment(
     num_actions=50, reward=lambda t, action: float(t * action)
   )
 
@@ -57,9 +58,9 @@ def test_an_episode_that_passes_the_period_is_followed_by_an_evaluation(
 ):
   evaluations: list[core.Evaluation] = []
   result = train(
-    testing.fake(),
+    fakes.fake(),
     episodes=episodes,
-    evaluation_environment=testing.FakeEnvironment(episode_length=3),
+    evaluation_environment=fakes.FakeEnvironment(episode_length=3),
     eval_every=every,
     eval_episodes=2,
     on_evaluation=evaluations.append,
@@ -79,9 +80,9 @@ def test_an_evaluation_of_so_many_steps(train, steps, episodes):
   """It ends with the episode in which they are reached; these have 3 steps."""
   evaluations: list[core.Evaluation] = []
   train(
-    testing.fake(),
+    fakes.fake(),
     episodes=1,
-    evaluation_environment=testing.FakeEnvironment(episode_length=3),
+    evaluation_environment=fakes.FakeEnvironment(episode_length=3),
     eval_steps=steps,
     on_evaluation=evaluations.append,
   )
@@ -176,8 +177,8 @@ def with_env_steps(agent: types.Agent) -> types.Agent:
 def test_schedules_in_evaluation_go_by_the_steps_of_training(train):
   watch = Recording()
   train(
-    testing.fake(),
-    evaluation_environment=testing.FakeEnvironment(episode_length=2),
+    fakes.fake(),
+    evaluation_environment=fakes.FakeEnvironment(episode_length=2),
     eval_every=10,
     eval_episodes=2,
     observer=watch,
@@ -192,7 +193,7 @@ def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
   """After 10 steps of training; 12 steps of evaluation are two episodes and two."""
   steps = 0
 
-  class Counting(testing.FakeEnvironment):
+  class Counting(fakes.FakeEnvironment):
     def step(self, action: Any) -> dm_env.TimeStep:
       nonlocal steps
       steps += 1
@@ -200,7 +201,7 @@ def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
 
   evaluations: list[core.Evaluation] = []
   result = train(
-    testing.fake(),
+    fakes.fake(),
     evaluation_environment=Counting(),
     eval_every=10,
     on_evaluation=evaluations.append,
@@ -217,11 +218,11 @@ def test_a_crashed_evaluation_environment_is_recreated(train, bits):
 
   def remake(role: str, number: int) -> dm_env.Environment:
     assert (role, number) == ("evaluation", 1)
-    return standard.StandardEnvironment(testing.fake())
+    return standard.StandardEnvironment(fakes.fake())
 
   result = train(
-    testing.fake(),
-    evaluation_environment=testing.fake_crashing(),
+    fakes.fake(),
+    evaluation_environment=fakes.fake_crashing(),
     eval_every=10,
     eval_episodes=3,
     on_evaluation=evaluations.append,
@@ -237,7 +238,7 @@ def test_a_crashed_evaluation_environment_is_recreated(train, bits):
   assert [each.env_steps for each in evaluations] == [10, 20]
   (failure,) = failures
   assert (failure.role, failure.env_steps) == ("evaluation", 10)
-  assert bits(result.weights) == bits(train(testing.fake()).weights)
+  assert bits(result.weights) == bits(train(fakes.fake()).weights)
 
 
 def test_the_clock_does_not_measure_pauses():

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dm_env
+import fakes
 import jax
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from explorax.agents.bonuses import counts as counts_lib
 from explorax.agents.bonuses import tdu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
-from explorax.environments import factory, standard, testing
+from explorax.environments import factory, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core, errors, local
 
@@ -68,7 +69,7 @@ def test_a_seed_repeats_to_the_bit():
   for seed in (1, 1, 2):
     episodes: list[core.Episode] = []
     result = run(
-      testing.fake_choice(), seed=seed, on_episode=episodes.append, mask_prob=0.5, **TDU
+      fakes.fake_choice(), seed=seed, on_episode=episodes.append, mask_prob=0.5, **TDU
     )
     weights.append([leaf.tobytes() for leaf in jax.tree.leaves(result.weights)])
     histories.append([(e.episode_return, e.policy, e.metrics) for e in episodes])
@@ -78,7 +79,7 @@ def test_a_seed_repeats_to_the_bit():
 
 def test_counts_of_an_episode():
   episodes: list[core.Episode] = []
-  result = run(testing.fake(), episodes=3, on_episode=episodes.append)
+  result = run(fakes.fake(), episodes=3, on_episode=episodes.append)
   counts = [(e.episode, e.env_steps, e.episode_length) for e in episodes]
   assert counts == [(1, 5, 5), (2, 10, 5), (3, 15, 5)]
   assert [e.episode_return for e in episodes] == [5.0] * 3
@@ -99,7 +100,7 @@ def test_counts_of_an_episode():
   "steps, episodes, expected", [(12, None, 12), (15, None, 15), (12, 2, 10), (7, 3, 7)]
 )
 def test_steps_end_the_run_in_mid_episode(steps, episodes, expected):
-  environment = testing.fake()
+  environment = fakes.fake()
   result = run(environment, steps=steps, episodes=episodes, min_replay_size=40)
   assert result.env_steps == expected
 
@@ -108,7 +109,7 @@ def test_the_intrinsic_return_of_an_episode():
   """With counts: Σ (N + 0.01)^{−1/2} over five new rows, then five seen once, ..."""
   episodes: list[core.Episode] = []
   run(
-    testing.FakeEnvironment(num_actions=1),
+    fakes.FakeEnvironment(num_actions=1),
     episodes=3,
     on_episode=episodes.append,
     bonus=counts_lib.Counts(),
@@ -119,7 +120,7 @@ def test_the_intrinsic_return_of_an_episode():
     [5 * (n + 0.01) ** -0.5 for n in (1, 2, 3)],
     rtol=1e-5,
   )
-  run(testing.fake(), episodes=1, on_episode=episodes.append)
+  run(fakes.fake(), episodes=1, on_episode=episodes.append)
   assert "intrinsic_return" not in episodes[-1].metrics
 
 
@@ -140,19 +141,19 @@ def test_stops_when_asked(asked, episodes, env_steps):
     left[0] -= 1
     return left[0] <= 0
 
-  result = run(testing.fake(), episodes=9, stop=stop, min_replay_size=40)
+  result = run(fakes.fake(), episodes=9, stop=stop, min_replay_size=40)
   assert (result.episodes, result.env_steps) == (episodes, env_steps)
   assert result.interrupted
 
 
 @pytest.mark.parametrize("rate, expected", [(0.25, 3), (1.0, 15), (2.0, 30)])
 def test_updates_per_step(rate, expected):
-  result = run(testing.fake(), updates_per_step=rate)
+  result = run(fakes.fake(), updates_per_step=rate)
   assert result.learner_updates == expected  # In steps 6 to 20.
 
 
 def test_learning_waits_for_a_whole_window():
-  result = run(testing.fake(), n_step=4, min_replay_size=1, episodes=1)
+  result = run(fakes.fake(), n_step=4, min_replay_size=1, episodes=1)
   # Row 4, the first window's last one, is there with the fifth step; it ends the
   # episode, and all five windows are padded to the end.
   assert result.learner_updates == 1
@@ -168,7 +169,7 @@ def test_learning_waits_for_a_whole_window():
   ],
 )
 def test_settings_at_their_limits_do_not_deadlock(replay, changes):
-  environment = testing.FakeEnvironment(episode_length=1)
+  environment = fakes.FakeEnvironment(episode_length=1)
   result = run(environment, replay=replay, episodes=7, **changes)
   assert result.episodes == 7 and result.learner_updates > 0
   assert is_finite(result.weights)
@@ -176,7 +177,7 @@ def test_settings_at_their_limits_do_not_deadlock(replay, changes):
 
 @pytest.mark.parametrize(
   "make, quantity",
-  [(testing.fake_nan_reward, "reward"), (testing.fake_nan_observation, "observation")],
+  [(fakes.fake_nan_reward, "reward"), (fakes.fake_nan_observation, "observation")],
 )
 def test_non_finite_rewards_and_observations_end_the_run(make, quantity):
   with pytest.raises(errors.NonFiniteError) as caught:
@@ -185,7 +186,7 @@ def test_non_finite_rewards_and_observations_end_the_run(make, quantity):
   assert quantity in message and "seed 5" in message
   assert "environment step 12" in message
   assert is_finite(caught.value.weights)
-  reference = run(testing.fake(), seed=5, episodes=None, steps=10)
+  reference = run(fakes.fake(), seed=5, episodes=None, steps=10)
   assert jax.tree.structure(caught.value.weights[0]) == jax.tree.structure(
     reference.weights
   )
@@ -201,7 +202,7 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
     environment.calls += 1
     return 1e30 if environment.calls == 12 else 1.0
 
-  environment = testing.FakeEnvironment(reward=reward)
+  environment = fakes.FakeEnvironment(reward=reward)
   environment.calls = 0
   with pytest.raises(errors.NonFiniteError) as caught:
     run(
@@ -223,7 +224,7 @@ def test_several_environments_share_steps_and_inference():
 
   def make(role: str, number: int) -> standard.StandardEnvironment:
     made.append((role, number))
-    environment = testing.FakeEnvironment(episode_length=3 + number)
+    environment = fakes.FakeEnvironment(episode_length=3 + number)
     return standard.StandardEnvironment(environment)
 
   first = make("first", 0)
@@ -249,7 +250,7 @@ def test_several_environments_share_steps_and_inference():
 
 
 def test_several_environments_need_a_way_to_make_them():
-  environment = standard.StandardEnvironment(testing.FakeEnvironment())
+  environment = standard.StandardEnvironment(fakes.FakeEnvironment())
   agent = q_agent.make_agent(q_config.QConfig(**TINY), factory.spec(environment))
   config = config_lib.RunConfig(num_envs=2, steps=9, replay="memory")
   with pytest.raises(ValueError, match="num_envs=2 needs an environment by its name"):

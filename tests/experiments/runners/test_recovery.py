@@ -3,27 +3,28 @@
 from typing import Any
 
 import dm_env
+import fakes
 import jax
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import standard, testing
+from explorax.environments import standard
 from explorax.experiments.runners import core, errors
 
 BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
 
 
-def crashing(**kwargs: Any) -> testing.CrashingEnvironment:
-  return testing.CrashingEnvironment(**kwargs)
+def crashing(**kwargs: Any) -> fakes.CrashingEnvironment:
+  return fakes.CrashingEnvironment(**kwargs)
 
 
 def remake(role: str, number: int) -> dm_env.Environment:
   del role, number
-  return standard.StandardEnvironment(testing.fake())
+  return standard.StandardEnvironment(fakes.fake())
 
 
-class EndsEarlyOnce(testing.FakeEnvironment):
+class EndsEarlyOnce(fakes.FakeEnvironment):
   """Truncates its second episode after two steps."""
 
   resets = 0
@@ -74,7 +75,7 @@ def test_steps_count_once_and_the_broken_episode_does_not(train, replay):
   assert result.learner_updates == 12  # From step 6 on, one for each.
   assert asked == [("training", 1)]
   (failure,) = failures
-  assert "(testing.py:" in str(failure)  # The line of code that raised it.
+  assert "(fakes.py:" in str(failure)  # The line of code that raised it.
   assert (failure.env_steps, failure.number, failure.limit) == (7, 1, 3)
 
 
@@ -84,7 +85,7 @@ def test_an_episode_without_a_transition_is_dropped(train, bits, where):
   result = train(crashing(**{where: at}), episodes=2, n_step=3, make_environment=remake)
   assert (result.env_steps, result.episodes) == (10, 2)
   if where == "crash_at_reset":  # No action was drawn in vain.
-    whole = train(testing.fake(), episodes=2, n_step=3)
+    whole = train(fakes.fake(), episodes=2, n_step=3)
     assert bits(result.weights) == bits(whole.weights)
 
 
@@ -94,11 +95,11 @@ def test_too_many_failures_in_a_row_end_the_run(train):
 
   def hopeless(role: str, number: int) -> dm_env.Environment:
     made.append(number)
-    return standard.StandardEnvironment(testing.fake_hopeless())
+    return standard.StandardEnvironment(fakes.fake_hopeless())
 
   with pytest.raises(errors.EnvironmentFailedError) as caught:
     train(
-      testing.fake_hopeless(),
+      fakes.fake_hopeless(),
       make_environment=hopeless,
       max_env_failures=2,
       on_env_failure=failures.append,
@@ -127,7 +128,7 @@ def test_recreating_it_may_fail_as_well(train):
   assert "OSError: no such ROM" in str(failures[1])
 
 
-class Strange(testing.FakeEnvironment):
+class Strange(fakes.FakeEnvironment):
   """Breaks its spec, or raises the same kind of error by itself."""
 
   def __init__(self, what: str):
@@ -168,5 +169,5 @@ def test_an_error_of_the_agents_is_no_crash(train):
 
   words = "stopped at environment step 5, seed 0: SystemExit: of ours"
   with pytest.raises(errors.StoppedError, match=words) as caught:
-    train(testing.fake(), make_environment=remake, on_episode=on_episode)
+    train(fakes.fake(), make_environment=remake, on_episode=on_episode)
   assert len(caught.value.weights) == 1

@@ -60,7 +60,7 @@ def _ours_left():
 
 
 def _run(directory, environment, *flags):
-  env = f"--env=explorax.environments.testing:{environment}"
+  env = f"--env=fakes:{environment}"
   return run.main([*COMMAND, env, f"--output={directory}", *flags])
 
 
@@ -266,7 +266,7 @@ def test_a_run_that_fails_says_why_in_a_line(tmp_path, capsys, environment, culp
 
 @pytest.mark.parametrize("server", ["gcs_server", "raylet"])
 def test_a_run_whose_ray_dies_ends_with_a_line(server, tmp_path):
-  argv = [*COMMAND, "--env=explorax.environments.testing:fake", "--replay=memory"]
+  argv = [*COMMAND, "--env=fakes:fake", "--replay=memory"]
   process = subprocess.Popen(
     [
       *(sys.executable, "-m", "explorax.experiments.run", *argv),

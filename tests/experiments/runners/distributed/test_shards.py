@@ -6,6 +6,7 @@ import types as types_lib
 from typing import Any
 
 import dm_env
+import fakes
 import jax
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import ray
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder
-from explorax.environments import factory, standard, testing
+from explorax.environments import factory, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments import ray_cluster
 from explorax.experiments.checkpoints import checkpointer
@@ -114,7 +115,7 @@ def _shard(limit=LIMIT, directory=None, shard=0, config=CONFIG):
 
 
 def _agent():
-  environment = standard.StandardEnvironment(testing.FakeEnvironment())
+  environment = standard.StandardEnvironment(fakes.FakeEnvironment())
   config = q_config.QConfig(
     replay_capacity=40, min_replay_size=10, batch_size=8, hidden_sizes=(4,)
   )

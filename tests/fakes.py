@@ -1,7 +1,6 @@
 """Small deterministic environments for tests, made directly or by name.
 
-By name: `explorax.environments.testing:fake`, and likewise the others at the end of
-this file.
+By name: `fakes:fake`, and likewise the others at the end of this file.
 """
 
 import functools
