@@ -43,7 +43,6 @@ from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import (
   console,
   metrics_csv,
-  network,
   plots,
   recorder,
   returns,
@@ -90,11 +89,6 @@ class Agent:
   def config(self) -> Any:
     """All its settings, a frozen dataclass."""
     return self.core.config
-
-  @property
-  def network(self) -> str:
-    """What its network is, and how it takes the observations, in one line."""
-    return network.describe(self.core)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

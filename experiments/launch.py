@@ -15,7 +15,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, signals
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import network, plots, summary, video
+from explorax.experiments.recording import plots, summary, video
 from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.runners import core
 from explorax.experiments.runners import errors as runner_errors
@@ -200,12 +200,10 @@ def _then_callbacks(first: Any, callbacks: callbacks_lib.Callbacks) -> dict[str,
 
 
 def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
-  """Prints the run's length, directory and network, and where it resumes."""
+  """Prints the run's length and directory, and where it resumes."""
   config = job.config
   length = config.length + " of each" * (config.num_seeds > 1)
   console.line(f"{length}, into {job.directory.given}")
-  if not config.has_user_agent:
-    console.line(network.describe(job.parts.agent))
   if few := job_lib.few_updates(job.parts):
     console.line(few)
   if not job.directory.holds_run or job.checkpoints is None:

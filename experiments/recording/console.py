@@ -1,46 +1,53 @@
 """Messages of a program; closing its output does not stop the program."""
 
 import contextlib
-import functools
 import os
+import shutil
 import sys
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from collections.abc import Iterator
+from typing import TextIO
 
-if TYPE_CHECKING:
-  from rich import console as rich_console
+_CLEAR = "\r\x1b[K"  # The line of the cursor.
 
 
 class Console:
   """Writes to a stream, silently once its reader is gone (`run | head`).
 
+  A terminal also has a status line below all others, which each `status` replaces.
+
   Attributes:
-    is_terminal: whether the stream can show a live line.
+    is_terminal: whether the stream can show a status line.
   """
 
   def __init__(self, stream: TextIO | None):
-    """Args: stream: None writes nothing."""
+    """Prepares the output; a stream of None discards it."""
     is_dumb = os.environ.get("TERM") in ("dumb", "unknown")
     self.is_terminal = stream is not None and stream.isatty() and not is_dumb
-    self.encoding = getattr(stream, "encoding", None) or "utf-8"
     self._stream = stream
-
-  @functools.cached_property
-  def rich(self) -> "rich_console.Console":
-    """rich's console for a terminal: printed lines appear above a live line."""
-    from rich import console as rich_console
-
-    file: Any = self
-    return rich_console.Console(file=cast(TextIO, file), force_terminal=True)
+    self._status = ""
 
   def line(self, text: str) -> None:
-    """Writes `text` and ends the line; a live line stays below it."""
-    if self.is_terminal:
-      self.rich.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
-    else:
-      self.write(text + "\n")
+    """Writes `text` and ends the line; the status line stays below it."""
+    clear = _CLEAR if self._status else ""
+    self._write(f"{clear}{text}\n{self._status}")
 
-  def write(self, text: str) -> None:
-    """Writes `text` unchanged and flushes."""
+  def status(self, text: str) -> None:
+    """Replaces the status line of a terminal, cut to its width; '' removes it."""
+    if self.is_terminal:
+      self._status = text[: shutil.get_terminal_size().columns - 1]
+      self._write(_CLEAR + self._status)
+
+  @contextlib.contextmanager
+  def importing(self) -> Iterator[None]:
+    """Shows on a terminal that the program is importing."""
+    self.status("importing")
+    try:
+      yield
+    finally:
+      self.status("")
+
+  def _write(self, text: str) -> None:
+    """Writes `text` and flushes."""
     if self._stream is None:
       return
     try:
@@ -52,19 +59,11 @@ class Console:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
       self._stream = None
 
-  def importing(self) -> contextlib.AbstractContextManager[object]:
-    """Shows on a terminal that the program is importing."""
-    if not self.is_terminal:
-      return contextlib.nullcontext()
-    return self.rich.status("importing")
-
-  def flush(self) -> None:
-    """Does nothing, since `write` flushes; rich calls it."""
-
 
 def print_error(problem: Exception | str) -> None:
-  """Prints an error on stderr."""
-  print(f"explorax: {problem}", file=sys.stderr, flush=True)
+  """Prints an error on stderr, in place of the status line of a terminal."""
+  clear = _CLEAR if sys.stderr.isatty() else ""
+  print(f"{clear}explorax: {problem}", file=sys.stderr, flush=True)
 
 
 def alert(text: str) -> None:

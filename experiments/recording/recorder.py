@@ -94,7 +94,6 @@ class Recorder:
       num_episodes=config.episodes,
       num_steps=config.steps,
       num_seeds=config.num_seeds,
-      episodes_before=sum(len(seed.returns) for seed in self._seeds.values()),
     )
 
   @property

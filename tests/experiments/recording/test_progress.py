@@ -41,11 +41,12 @@ def clock():
 def report(make_episode, clock):
   """Runs episodes of given seconds; returns the lines that were written."""
 
-  def run(stream: io.StringIO, seconds, num_steps=None, **kwargs) -> list[str]:
+  def run(stream: io.StringIO, seconds, first=1, num_steps=None, **kwargs) -> list[str]:
     shown = progress.RunProgress(
       console.Console(stream), num_steps=num_steps, clock=clock, **kwargs
     )
-    for number, duration in enumerate(seconds, start=1):
+    shown.on_activity(core.Activity(core.ACTING, 0))
+    for number, duration in enumerate(seconds, start=first):
       clock.now += duration
       shown.on_episode(make_episode(number))
     shown.close()
@@ -56,14 +57,23 @@ def report(make_episode, clock):
 
 def drawn(text: str) -> list[str]:
   """The lines without control codes."""
-  plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+  plain = text.replace("\x1b[K", "")
   return [line for line in re.split(r"[\r\n]+", plain) if line.strip()]
 
 
-def test_a_terminal_shows_a_bar_with_the_time_left(report):
-  line = report(Terminal(), [1.0] * 4, num_episodes=8)[-1]
+def test_a_terminal_has_one_line_with_the_time_left(report):
+  line = report(stream := Terminal(), [1.0] * 4, num_episodes=8)[-1]
   assert all(part in line for part in ("episode 4/8", "return 4", "mean 2.5", "50%"))
-  assert "━" in line and line.rstrip().endswith("00:04")
+  assert line.endswith("0:04 left") and "\n" not in stream.getvalue()
+
+
+def test_other_lines_are_above_the_status_line():
+  terminal = console.Console(stream := Terminal())
+  terminal.status("working " * 50)
+  terminal.line("a message")
+  (cut,) = {text for text in drawn(stream.getvalue()) if text.startswith("working")}
+  assert len(cut) == 159  # Of 160 columns.
+  assert stream.getvalue().endswith(f"a message\n{cut}")
 
 
 def test_a_pipe_gets_a_line_every_ten_seconds(report):
@@ -74,7 +84,7 @@ def test_a_pipe_gets_a_line_every_ten_seconds(report):
 
 
 def test_a_resumed_run_counts_the_episodes_before(report):
-  line = report(io.StringIO(), [25.0], num_episodes=10, episodes_before=4)[-1]
+  line = report(io.StringIO(), [25.0], first=5, num_episodes=10)[-1]
   assert line.startswith(" 50%") and "episode 5/10" in line
 
 
