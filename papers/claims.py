@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
-from explorax.experiments.recording import significance, statistics
-from explorax.papers import types
+from explorax.experiments.recording import statistics
+from explorax.papers import significance, types
 
 LEAST_SEEDS = 3  # With fewer seeds, no claim is decided.
 _MOST_LEFT_OUT = 30  # One of more seeds does not decide.
@@ -47,7 +47,7 @@ def sign(claim: str, wins: int, losses: int, words: str, **more: Any) -> types.F
   p = float(scipy.stats.binomtest(wins, num).pvalue) if num else 1.0
   held = None if p >= significance.LEVEL else bool(wins > losses)
   words = words.format(
-    share=significance.share(wins, num).words(".2f") if num else "none"
+    share=significance.share(wins, num).to_text(".2f") if num else "none"
   )
   return types.Finding(
     claim, words, held, test=f"sign, {significance.p_words(p)}", p=p, **more
@@ -92,7 +92,7 @@ def compare(
   held = None if found.p >= significance.LEVEL else bool((gap.value < 0) == less)
 
   def shown(gap: statistics.Interval) -> str:
-    return (gap.map(np.exp) if ratio else gap).words(spec)
+    return (gap.map(np.exp) if ratio else gap).to_text(spec)
 
   left_out = []
   # Also if it is undecided, for the correction of other claims without the same game.
@@ -177,7 +177,9 @@ def sooner(
   words += f"; restricted means {means[0]:.0f} and {means[1]:.0f} {unit}"
   if pairs and np.sum(both := np.minimum(a.solved, b.solved) > 0) >= LEAST_SEEDS:
     ratio = statistics.mean(np.log(a.episodes / b.episodes)[both]).map(np.exp)
-    words += f", a ratio of {ratio.words('.2f')} in {both.sum()} pairs that both solved"
+    words += (
+      f", a ratio of {ratio.to_text('.2f')} in {both.sum()} pairs that both solved"
+    )
   held = None if p >= significance.LEVEL or seeds < LEAST_SEEDS else bool(gap > 0)
   detectable = ""
   if variance:

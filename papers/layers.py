@@ -44,7 +44,7 @@ class Curves:
   y: types.Measure
   lines: Lines
   x: str | Sequence[float] | np.ndarray | Callable[[types.Table], Any] | None = None
-  statistic: Callable[[np.ndarray], np.ndarray] = statistics.mean_over_seeds
+  statistic: Callable[..., Any] = np.mean
   markers: bool = False
   blocks: int = 0
   thin: Mapping[str, Any] | None = None
@@ -69,7 +69,7 @@ class Curves:
       else:
         options = {"linestyle": style.linestyle, "color": style.color, **self.thin}
         marker = style.marker if self.markers else None
-        axes.plot(x, self.statistic(y[None])[0], marker=marker, label=label, **options)
+        axes.plot(x, self.statistic(y, axis=0), marker=marker, label=label, **options)
 
   def _points(self, table: types.Table) -> tuple[np.ndarray, np.ndarray]:
     """`[N]` and `[S, N]`."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import significance
 from explorax.experiments.tasks import types as task_types
+from explorax.papers import significance
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes

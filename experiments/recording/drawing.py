@@ -152,7 +152,7 @@ def seeds(
   *,
   label: str,
   style: Style,
-  statistic: Any = statistics.mean_over_seeds,
+  statistic: Any = np.mean,
   markers: bool = False,
 ) -> None:
   """Draws a statistic over seeds: of few beside each of them, of more with its band.
@@ -172,7 +172,7 @@ def seeds(
     return
   line: dict[str, Any] = {"color": style.color, "linestyle": style.linestyle}
   mark = style.marker if markers else None
-  mean = statistic(values[None])[0]
+  mean = statistic(values, axis=0)
   axes.plot(x, mean, **line, linewidth=1.8, marker=mark, markersize=5, label=label)
   if len(values) > 1:
     thin = {"linestyle": "", "marker": mark, "markersize": 3} if markers else {}

@@ -321,7 +321,7 @@ def _interval(each: Seeds, name: str) -> statistics.Interval | None:
   values = [one[name] for one in each.values()]
   if None in values:
     return None
-  return statistics.bootstrap(np.array(values)[:, None]).at(0)
+  return statistics.bootstrap(values)
 
 
 def _deep_sea(each: Seeds) -> dict[str, Any]:

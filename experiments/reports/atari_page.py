@@ -153,7 +153,7 @@ def _over_games(
   """An aggregate of an agent's scores `[S]` in its games, or in some of them."""
   chosen = found.games_of(agent) if games is None else games
   tasks = [score(found.normalised[agent, game]) for game in chosen]
-  return comparison.interval(tasks, AGGREGATES[aggregate])
+  return statistics.stratified(tasks, AGGREGATES[aggregate])
 
 
 def cells(found: Atari, aggregate: str) -> dict[str, cells_lib.Cell]:
@@ -227,7 +227,7 @@ def _published_cells(
     if game in scores
   ]
   return len(tasks), [
-    cells_lib.cell(comparison.interval(tasks, aggregate))
+    cells_lib.cell(statistics.stratified(tasks, aggregate))
     for aggregate in AGGREGATES.values()
   ]
 
@@ -254,7 +254,7 @@ def _return(found: Atari, agent: str, game: str) -> cells_lib.Cell | None:
   if (agent, game) not in found.returns:
     return None
   tasks = [_final(found.returns[agent, game])]
-  mean = comparison.interval(tasks, statistics.mean_of_tasks)
+  mean = statistics.stratified(tasks, statistics.mean_of_tasks)
   return cells_lib.cell(mean, form="{:,.1f}".format)
 
 
@@ -282,7 +282,7 @@ def _summary_curve(found: Atari, aggregate: str) -> pictures.Picture:
     games = found.games_of(agent)
     at = {g: np.searchsorted(found.steps[g], grid, side="right") - 1 for g in games}
     points = [
-      comparison.interval(
+      statistics.stratified(
         [found.normalised[agent, g][:, at[g][i]] for g in games], AGGREGATES[aggregate]
       )
       for i in range(_NUM_POINTS)

@@ -11,7 +11,6 @@ episodes here.
 """
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -131,7 +130,7 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
     for agent in agents:
       rows = [i for i, (label, _) in enumerate(pairs) if label == agent]
       if rows:
-        score = interval([scores[rows]], statistics.interquartile_mean)
+        score = statistics.stratified([scores[rows]], statistics.interquartile_mean)
         groups[agent, env] = Group(
           [of_env[i] for i in rows], curves[rows], scores[rows], score
         )
@@ -178,16 +177,6 @@ def _at_the_same_time(
   return (end, values) if is_same.all() else None
 
 
-def interval(
-  tasks: Sequence[np.ndarray], statistic: statistics.OfTasks
-) -> statistics.Interval:
-  """`statistics.stratified`, with NaN as the interval if a task has a single seed."""
-  found = statistics.stratified(tasks, statistic)
-  if any(len(x) == 1 for x in tasks):
-    return found._replace(low=np.array(math.nan), high=np.array(math.nan))
-  return found
-
-
 def best(found: Comparison, env: str) -> list[str]:
   """The agent, if any, whose interval in the environment lies above all others."""
   each = {agent: g.score for (agent, e), g in found.groups.items() if e == env}
@@ -207,7 +196,7 @@ def _normalised(
   for agent in agents:
     if all((agent, env) in groups for env in envs):
       tasks = [(groups[agent, e].scores - scales[e][0]) / scales[e][1] for e in envs]
-      found[agent] = interval(tasks, statistics.interquartile_mean)
+      found[agent] = statistics.stratified(tasks, statistics.interquartile_mean)
   return found
 
 
@@ -221,7 +210,7 @@ def _improvements(
       if not common:
         continue
       tasks = [groups[agent, env].scores for agent in (x, y) for env in common]
-      better = interval(tasks, statistics.probability_of_improvement)
+      better = statistics.stratified(tasks, statistics.probability_of_improvement)
       if better.value >= 0.5:
         found.append(Improvement(x, y, common, better))
       else:

@@ -324,7 +324,5 @@ def median_episodes(episodes: np.ndarray, solved: np.ndarray) -> statistics.Inte
   """
   # Percentiles are interpolated, which fails for ∞ − ∞: a large number stands for ∞,
   # and for every mean that contains it.
-  interval = statistics.bootstrap(
-    np.where(solved, episodes, _NEVER), statistics.median_over_seeds
-  )
+  interval = statistics.bootstrap(np.where(solved, episodes, _NEVER), np.median)
   return interval.map(lambda x: np.where(x < 1e-6 * _NEVER, x, math.inf))

@@ -2,14 +2,15 @@
 
 import collections
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import scipy  # It imports `stats` when it is first used.
 
 from explorax.experiments import reports
-from explorax.experiments.recording import drawing, returns, statistics, summary
+from explorax.experiments.recording import drawing, returns, summary
 from explorax.experiments.reports import (
   atari_page,
   comparison,
@@ -217,7 +218,7 @@ def _curves(found: comparison.Comparison, env: str) -> pictures.Picture:
       found.groups[agent, env].curves,
       label=agent,
       style=styles[agent],
-      statistic=lambda x: statistics.interquartile_mean([np.moveaxis(x, -2, -1)]),
+      statistic=functools.partial(scipy.stats.trim_mean, proportiontocut=0.25),
     )
     lines.append(axes.lines[first])
     ends.append(f"{agent} at {number(float(lines[-1].get_ydata()[-1]))}")

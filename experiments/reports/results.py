@@ -161,7 +161,7 @@ def _of_experiment(
   ]
   mean = _without_interval(np.mean(values))
   if len(counted) > 1 and not np.isnan(values).any():
-    mean = statistics.bootstrap(np.asarray(values)[:, None]).at(0)
+    mean = statistics.bootstrap(values)
   return Score(mean, counted, ids, tuple(values))
 
 

@@ -15,9 +15,8 @@ import numpy as np
 from explorax import environments, ranges
 from explorax.experiments import config as config_lib
 from explorax.experiments import job
-from explorax.experiments.recording import significance
 from explorax.experiments.reports import markdown
-from explorax.papers import claims, layers, panels, training, types
+from explorax.papers import claims, layers, panels, significance, training, types
 from explorax.papers.bonuses import navix_tasks
 
 _BASELINE = "double DQN"

@@ -14,8 +14,7 @@ import numpy as np
 
 from explorax import ranges
 from explorax.agents.bonuses import dynamics, e3b
-from explorax.experiments.recording import significance
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.bonuses import minigrid
 
 _PPO, _BOTH = "PPO", "PPO with E3B"

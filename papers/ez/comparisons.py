@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from explorax.environments import atari57
-from explorax.experiments.recording import significance
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.ez import domains, runs
 
 LINES = {label: {"rule": rule} for rule, label in runs.LABELS.items()}

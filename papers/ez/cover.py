@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import drawing
 from explorax.papers import claims, layers, panels, types
 from explorax.papers.ez import comparisons, runs
 
@@ -85,10 +85,10 @@ def _panel(config: Config, **around: Any) -> panels.Panel:
     if law == "zeta" or (law == "exponential" and parameter > 0)
   ]
 
-  def median(x: np.ndarray) -> np.ndarray:
+  def median(x: np.ndarray, axis: int) -> np.ndarray:
     """NaN where the limit ended half of the trials."""
-    found = statistics.median_over_seeds(x)
-    return np.where(found < config.steps, found, np.nan)
+    steps = np.median(x, axis=axis)
+    return np.where(steps < config.steps, steps, np.nan)
 
   def given_up(axes: types.Axes, table: types.Table) -> None:
     for label, style in drawing.styles([*lines]).items():

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import significance, statistics
-from explorax.papers import claims, layers, panels, types
+from explorax.experiments.recording import statistics
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.ez import comparisons, domains, runs
 
 
@@ -47,7 +47,9 @@ def _panels(label: str, config: Config) -> list[list[panels.Panel | None]]:
 
 def _best_at(noises: np.ndarray, returns: np.ndarray) -> statistics.Interval:
   """The noise at which a rule earns the most, with a bootstrap interval."""
-  drawn = noises[statistics.best_of(returns)]
+  rng, num = np.random.default_rng(0), len(returns)
+  rows = rng.integers(num, size=(statistics.NUM_RESAMPLES, num))
+  drawn = noises[np.argmax(returns[rows].mean(axis=1), axis=1)]
   low, high = np.percentile(drawn, (2.5, 97.5), method="nearest")
   return statistics.Interval(noises[np.argmax(returns.mean(axis=0))], low, high)
 
@@ -104,12 +106,14 @@ def _best_at_less(table: types.Table) -> tuple[str, bool | None]:
   at = _best_noises(table)
   ez, epsilon = at["ez"], at["epsilon"]
   is_less = True if ez.high < epsilon.low else False if ez.low >= epsilon.high else None
-  return f"at {ez.words('g')} against {epsilon.words('g')}", is_less
+  return f"at {ez.to_text('g')} against {epsilon.to_text('g')}", is_less
 
 
 def _best_without(table: types.Table) -> tuple[str, bool | None]:
   at = _best_noises(table)
-  words = ", ".join(f"{runs.LABELS[rule]} at {x.words('g')}" for rule, x in at.items())
+  words = ", ".join(
+    f"{runs.LABELS[rule]} at {x.to_text('g')}" for rule, x in at.items()
+  )
   return words, claims.all_hold(
     True if x.high == 0 else claims.negated(x.is_above(0)) for x in at.values()
   )

@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import significance
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, panels, significance, types
 from explorax.papers.ez import comparisons, domains, runs
 
 

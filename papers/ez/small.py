@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import significance
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.ez import comparisons, runs
 from explorax.papers.ez import domains as domains_lib
 

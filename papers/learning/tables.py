@@ -81,7 +81,7 @@ def _mean(values: Sequence[float]) -> str:
     low, high = _interval_of_share(round(sum(values)), len(values))
     return f"{statistics.fmean(values):.3g} [{low:.3g}, {high:.3g}]"
   mean = intervals.mean(values)
-  return mean.words() if mean.high > mean.low else f"{mean.value:.3g}"
+  return mean.to_text() if mean.high > mean.low else f"{mean.value:.3g}"
 
 
 def _interval_of_share(found: int, number: int) -> tuple[float, float]:

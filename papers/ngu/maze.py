@@ -13,9 +13,9 @@ from explorax import environments, ranges
 from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
 from explorax.experiments import job, overrides, presets
-from explorax.experiments.recording import significance, statistics
+from explorax.experiments.recording import statistics
 from explorax.experiments.runners import core
-from explorax.papers import claims, layers, panels, training, types
+from explorax.papers import claims, layers, panels, significance, training, types
 
 # name → (label, preset, settings that differ from it)
 _EIGHT = ("num_policies=8", "discount=0.997", "min_discount=0.99")  # γ: table 6.
@@ -221,9 +221,8 @@ def _goes_on(table: types.Table) -> types.Finding | None:
 def _explores_nearly_all(table: types.Table) -> tuple[str, bool | None]:
   """Undecided if it does not: the steps may be too few."""
   interval, (steps,) = statistics.mean(_last(table)), table.values("num_steps")
-  words = (
-    f"share of positions {interval.words()} after {steps:,} steps, which may be too few"
-  )
+  share = f"share of positions {interval.to_text()}"
+  words = f"{share} after {steps:,} steps, which may be too few"
   return words, interval.is_above(0.8) or None
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # It imports `stats` when it is first used.
 
 from explorax import ranges
 from explorax.experiments.recording import statistics
@@ -188,7 +189,7 @@ def _panels(config: Config) -> list[list[panels.Panel]]:
     lambda table: table.joined("errors")[:, 1:],
     {run.label: {"run": name} for name, run in RUNS.items()},
     steps,
-    statistics.geometric_mean_over_seeds,
+    scipy.stats.gmean,
   )
   return [
     [
@@ -215,7 +216,7 @@ def _converges(table: types.Table) -> tuple[str, bool | None]:
   falls = statistics.mean(np.log(errors[:, -1] / errors[:, tenth])).map(np.exp)
   return (
     f"at the end, at most {worst:.3g} of Q_0's error is left in any process; the last "
-    f"nine tenths of the steps leave {falls.words()} of it"
+    f"nine tenths of the steps leave {falls.to_text()} of it"
   ), falls.is_below(1.0) if worst < 0.1 else False
 
 

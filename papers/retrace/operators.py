@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
+import scipy  # It imports `stats` when it is first used.
 
 from explorax import ranges
 from explorax.experiments.recording import drawing, statistics
@@ -218,7 +219,7 @@ def _draw_control(axes: types.Axes, table: types.Table) -> None:
       errors,
       label=label,
       style=style,
-      statistic=statistics.geometric_mean_over_seeds,
+      statistic=scipy.stats.gmean,
     )
   of = "diverges" if np.any(diverged) else "does not diverge"
   axes.set_title(f"control, where Q*(1) {of}")
@@ -259,8 +260,8 @@ def _efficient(table: types.Table) -> tuple[str, bool | None]:
   gaps = results["retrace"][at, :, :2] - results["tree_backup"][at, :, :2]
   difference, near = statistics.bootstrap(gaps), results["distances"][1]
   return (
-    f"factors less tree-backup's: {difference.at(0).words('.3f')} at ‖π − μ‖₁ = 0, "
-    f"{difference.at(1).words('.3f')} at {near:.2g}"
+    f"factors less tree-backup's: {difference.at(0).to_text('.3f')} at ‖π − μ‖₁ = 0, "
+    f"{difference.at(1).to_text('.3f')} at {near:.2g}"
   ), claims.all_hold(difference.at(i).is_below() for i in range(2))
 
 
@@ -288,8 +289,8 @@ def _highest_variance(table: types.Table) -> tuple[str, bool | None]:
   closest = min(ratios, key=lambda kind: ratios[kind].value)
   return (
     f"at {settings['lengths'][-1]} transitions, exactly computed, "
-    f"{ratios[closest].map(np.exp).words()} times the standard deviation of the next, "
-    f"{_LABELS[closest]}"
+    f"{ratios[closest].map(np.exp).to_text()} times the standard deviation of the "
+    f"next, {_LABELS[closest]}"
   ), claims.all_hold(ratio.is_above() for ratio in ratios.values())
 
 

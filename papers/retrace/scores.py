@@ -10,9 +10,9 @@ from explorax import exploration, ranges
 from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import presets
-from explorax.experiments.recording import drawing, significance
+from explorax.experiments.recording import drawing
 from explorax.experiments.runners import core
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.tdu import runs
 
 # The figure's four agents, by preset: the column of table 2, and the label.

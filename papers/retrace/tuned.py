@@ -8,9 +8,8 @@ from typing import Annotated
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import significance
 from explorax.experiments.reports import markdown
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, panels, significance, types
 from explorax.papers.retrace import scores
 
 _LEARNING_RATE = "learning_rate"

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy  # It imports `stats` when it is first used.
 
-from explorax.experiments.recording import drawing, significance, statistics
+from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.reports import markdown
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.scorecard import runs
 
 _HARD = (runs.DEEP, runs.SPARSE)
@@ -31,11 +32,41 @@ def ranked(table: types.Table) -> tuple[list[str], statistics.Interval]:
   """The methods by their mean ranks over the problems, and these with intervals."""
   final = table.where(**_final())
   methods = final.values("method")
-  ranks = statistics.mean_ranks(
+  ranks = mean_ranks(
     [[*runs.scores(final.where(method=method)).T] for method in methods]
   )
   order = np.argsort(ranks.value, kind="stable")
   return [methods[i] for i in order], ranks.map(lambda x: x[order])
+
+
+def mean_ranks(scores: Sequence[Sequence[np.ndarray]]) -> statistics.Interval:
+  """The mean rank of each method over tasks; the best is 1, and ties share their mean.
+
+  A task's ranks are those of the methods' means over seeds. In each draw, seeds are
+  drawn with replacement for each method and task, and then tasks are.
+
+  Args:
+    scores: of each of M methods, of each task, the scores `[S]`; S may differ.
+
+  Returns:
+    An interval of shape `[M]`.
+  """
+  rng = np.random.default_rng(0)
+  num_draws, num_tasks = statistics.NUM_RESAMPLES, len(scores[0])
+
+  def ranks(means: list[list[Any]]) -> np.ndarray:
+    rounded = np.array(means).round(9)  # Sums of equals may differ.
+    return scipy.stats.rankdata(-rounded, axis=0)
+
+  def draw(x: np.ndarray) -> np.ndarray:
+    return x[rng.integers(len(x), size=(num_draws, len(x)))].mean(axis=1)
+
+  drawn = ranks([[draw(x) for x in of_method] for of_method in scores])  # [M, T, R]
+  tasks = rng.integers(num_tasks, size=(1, num_tasks, num_draws))
+  means = np.take_along_axis(drawn, tasks, axis=1).mean(axis=1)
+  low, high = np.percentile(means, [2.5, 97.5], axis=-1)
+  value = ranks([[np.mean(x) for x in of_method] for of_method in scores])
+  return statistics.Interval(value.mean(axis=1), low, high)
 
 
 def profile(table: types.Table) -> np.ndarray:
@@ -89,7 +120,7 @@ def _interval(table: types.Table) -> statistics.Interval:
 
 def _words(cell: statistics.Interval) -> str:
   """The mean alone where all seeds have the same score, and so no t-interval."""
-  return cell.words(".2f") if cell.low < cell.high else f"{cell.value:.2f}"
+  return cell.to_text(".2f") if cell.low < cell.high else f"{cell.value:.2f}"
 
 
 def _heat_map(axes: types.Axes, table: types.Table) -> None:
@@ -231,7 +262,7 @@ def text(config: runs.Config, table: types.Table) -> str:
         "method": method,
         "agent": f"`{runs.METHODS[method].agent}`",
         "setting": chosen or "the preset's",
-        "mean rank": ranks.at(i).words(".1f"),
+        "mean rank": ranks.at(i).to_text(".1f"),
         **{
           problem: _words(_interval(group))
           for problem, group in zip(problems, own.by_problem(), strict=True)

@@ -324,7 +324,7 @@ def _in_most_transitions(name: str, table: types.Table) -> tuple[str, bool | Non
   numbers, shares = layers.over("num_features", table, name)
   each = [statistics.mean(x) for x in shares.T]
   listed = ", ".join(
-    f"{x.words('.2f')} with n = {n}" for x, n in zip(each, numbers, strict=True)
+    f"{x.to_text('.2f')} with n = {n}" for x, n in zip(each, numbers, strict=True)
   )
   return (
     f"share of transitions {listed}",

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import drawing, significance
-from explorax.papers import claims, layers, panels, types
+from explorax.experiments.recording import drawing
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.tdu import episodes, runs
 
 _NUM_FUNCTIONS = 20  # Value functions in all (appendix C).

@@ -12,8 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import significance
-from explorax.papers import claims, panels, types
+from explorax.papers import claims, panels, significance, types
 from explorax.papers.tdu import episodes, runs
 
 _VERSIONS: dict[str, types.Selection] = {

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax.experiments.recording import significance
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import claims, layers, panels, significance, types
 
 
 def to_solve(table: types.Table) -> np.ndarray:

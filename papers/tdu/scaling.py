@@ -11,8 +11,8 @@ from typing import Annotated
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.recording import significance, statistics, summary
-from explorax.papers import claims, layers, panels, types
+from explorax.experiments.recording import statistics, summary
+from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.tdu import episodes, runs
 
 _EPINET = "epinet"
@@ -191,7 +191,7 @@ def _exponent(table: types.Table) -> tuple[str, bool | None]:
   x = np.log(sizes[whole])
   exponent = statistics.mean([np.polyfit(x, np.log(z), 1)[0] for z in y[:, whole]])
   span = f"N = {min(sizes[whole])} to {max(sizes[whole])}"
-  return f"exponent {exponent.words('.2f')}, {span}", exponent.is_below(3.0)
+  return f"exponent {exponent.to_text('.2f')}, {span}", exponent.is_below(3.0)
 
 
 def _only_deep(table: types.Table) -> tuple[str, bool | None]:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import scipy
 
-from explorax.experiments.recording import significance, statistics
-from explorax.papers import claims, types
+from explorax.papers import claims, significance, types
 
 SEEDS = np.linspace(-1, 1, 20)
 
@@ -30,11 +29,31 @@ def test_a_claim_is_decided_by_the_test_of_the_difference(shift, less):
   a, b = SEEDS + (-shift if less else shift), SEEDS[:15]
   finding = claims.compare("a differs", a, b, "{a:.1f} {b:.1f} {gap}", less=less)
   assert (finding.num_seeds, finding.held) == (15, verdict)
-  words = statistics.difference(a, b).words("+.3g")
+  words = significance.unpaired(a, b).gap.to_text("+.3g")
   assert finding.measured.startswith(f"{np.mean(a):.1f} {np.mean(b):.1f} {words}")
   assert finding.p == pytest.approx(scipy.stats.ttest_ind(a, b, equal_var=False).pvalue)
   assert finding.test.startswith("Welch's t, p")
   assert ("would have been detected" in finding.words) == (verdict is None)
+
+
+def test_welch_s_interval_by_hand():
+  a, b = np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.5, 1.0, 3.0])
+  x, y = a.var(ddof=1) / 3, b.var(ddof=1) / 4
+  freedom = (x + y) ** 2 / (x**2 / 2 + y**2 / 3)
+  width = scipy.stats.t.ppf(0.975, freedom) * np.sqrt(x + y)
+  gap = a.mean() - b.mean()
+  np.testing.assert_allclose(
+    significance.unpaired(a, b).gap, (gap, gap - width, gap + width)
+  )
+
+
+def test_the_groups_below_the_best_are_those_of_scipys_test_of_all_pairs():
+  groups = [np.random.default_rng(m).normal(m, 2.0, size=3 + m) for m in range(4)]
+  best = int(np.argmax([np.mean(group) for group in groups]))
+  expected = scipy.stats.tukey_hsd(*groups, equal_var=False).pvalue[best]
+  np.testing.assert_allclose(significance.below_best(groups), expected)
+  ones = significance.below_best([np.ones(3), np.zeros(3)])
+  assert ones.tolist() == [1.0, 0.0]
 
 
 def test_a_pair_of_seeds_decides_what_separate_seeds_do_not():

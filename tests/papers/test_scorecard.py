@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import job
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import drawing
 from explorax.papers import panels, types
 from explorax.papers.scorecard import runs, table
 
@@ -73,7 +73,7 @@ def test_mean_ranks_are_those_of_a_plain_bootstrap():
         each[i] += (above + (equal + 1) / 2) / 3
     return each
 
-  found = statistics.mean_ranks(scores)
+  found = table.mean_ranks(scores)
   np.testing.assert_allclose(found.value, ranks(scores))
   draws = []
   for _ in range(2000):

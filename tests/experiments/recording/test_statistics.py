@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from explorax.experiments.recording import statistics
 
@@ -76,29 +75,9 @@ def test_the_best_is_above_all_others():
 
 @pytest.mark.parametrize("num_seeds", [3, 5, 30])
 def test_intervals_of_few_seeds_miss_the_truth_one_time_in_twenty(num_seeds):
-  rng = np.random.default_rng(num_seeds)
-  trials = 2000
-  draws = rng.normal(size=(2, trials, num_seeds))
-  missed = {
-    "mean": [statistics.mean(a).is_above() is not None for a in draws[0]],
-    "difference": [
-      statistics.difference(a, b).is_above() is not None
-      for a, b in zip(*draws, strict=True)
-    ],
-  }
-  for name, each in missed.items():
-    assert 0.03 < np.mean(each) < 0.07, name
-
-
-def test_welch_s_interval_by_hand():
-  a, b = np.array([1.0, 2.0, 4.0]), np.array([0.0, 0.5, 1.0, 3.0])
-  interval = statistics.difference(a, b)
-  x, y = a.var(ddof=1) / 3, b.var(ddof=1) / 4
-  freedom = (x + y) ** 2 / (x**2 / 2 + y**2 / 3)
-  width = stats.t.ppf(0.975, freedom) * np.sqrt(x + y)
-  np.testing.assert_allclose(
-    interval, (7 / 3 - 4.5 / 4, *(7 / 3 - 4.5 / 4 + w for w in (-width, width)))
-  )
+  draws = np.random.default_rng(num_seeds).normal(size=(2000, num_seeds))
+  missed = [statistics.mean(draw).is_above() is not None for draw in draws]
+  assert 0.03 < np.mean(missed) < 0.07
 
 
 def test_an_interval_of_scalars():
@@ -109,5 +88,5 @@ def test_an_interval_of_scalars():
   same = statistics.mean([1.0, 1.0])  # No width, and no difference from 1.
   assert same.is_above(1.0) is None and same.is_below(1.0) is None
   fixed = statistics.Interval(np.float64(0.5), np.float64(0.25), np.float64(1.0))
-  assert fixed.words("+.2f") == "+0.50 [0.25, 1.00]"
+  assert fixed.to_text("+.2f") == "+0.50 [0.25, 1.00]"
   assert fixed.map(np.log2) == (-1.0, -2.0, 0.0)

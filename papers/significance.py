@@ -1,4 +1,4 @@
-"""Tests of two groups of seeds, for which the intervals of `statistics` are too little.
+"""Tests of two groups of seeds, and of episodes to solve problems.
 
 Each says which difference it detects with a probability of 0.8.
 """
@@ -38,32 +38,35 @@ Test = Callable[[np.ndarray, np.ndarray], Tested]
 
 def paired(a: np.ndarray, b: np.ndarray) -> Tested:
   """Student's t-test of the differences `[S]`."""
-  test = scipy.stats.ttest_rel
-  return _t_test(test, "paired t", statistics.mean(a - b), a, b)
+  return _t_test(scipy.stats.ttest_rel, "paired t", a, b, is_same=np.ptp(a - b) == 0)
 
 
 def unpaired(a: np.ndarray, b: np.ndarray) -> Tested:
   """Welch's t-test of `[S]` and `[S']`."""
   test = functools.partial(scipy.stats.ttest_ind, equal_var=False)
-  return _t_test(test, "Welch's t", statistics.difference(a, b), a, b)
+  return _t_test(test, "Welch's t", a, b, is_same=np.ptp(a) == np.ptp(b) == 0)
 
 
 def _t_test(
-  test: Any, name: str, gap: statistics.Interval, a: np.ndarray, b: np.ndarray
+  test: Any, name: str, a: np.ndarray, b: np.ndarray, is_same: bool
 ) -> Tested:
-  width = float(gap.high - gap.value)
-  if min(len(a), len(b)) < 2 or not width:  # One seed, or all have the same numbers.
-    return Tested(gap, float(min(len(a), len(b)) < 2 or not gap.value), name, math.nan)
+  """Without an interval for a group of one seed, or if all have the same numbers."""
+  value = np.mean(a) - np.mean(b)
+  few = min(len(a), len(b)) < 2
+  if few or is_same:
+    gap = statistics.Interval(value, value, value)
+    return Tested(gap, float(few or not value), name, math.nan)
   found = test(a, b)
+  gap = statistics.Interval(value, *found.confidence_interval(statistics.LEVEL))
   quantile, power = scipy.stats.t.ppf([1 - LEVEL / 2, POWER], found.df)
-  return Tested(gap, float(found.pvalue), name, width * (1 + power / quantile))
+  detectable = float(gap.high - value) * (1 + power / quantile)
+  return Tested(gap, float(found.pvalue), name, detectable)
 
 
 def wilcoxon(a: np.ndarray, b: np.ndarray) -> Tested:
   """Wilcoxon's signed-rank test of pairs; the interval is a bootstrap's."""
-  gap = statistics.bootstrap((a - b)[:, None]).at(0)
   p = float(scipy.stats.wilcoxon(a, b).pvalue) if np.any(a != b) else 1.0
-  return Tested(gap, p, "Wilcoxon", paired(a, b).detectable)
+  return Tested(statistics.bootstrap(a - b), p, "Wilcoxon", paired(a, b).detectable)
 
 
 def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
@@ -79,19 +82,25 @@ def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
     p - q + np.hypot(high_p - p, q - low_q),
   )
   value = _fisher_p(*counts, *sizes)
-  detectable = math.nan
-  if value >= LEVEL:
-    n, m = sizes
-    significant = np.array(
-      [[_fisher_p(i, j, n, m) < LEVEL for j in range(m + 1)] for i in range(n + 1)]
-    )
-    of_b = scipy.stats.binom.pmf(np.arange(m + 1), m, q)
-    for share in sorted(np.linspace(0, 1, 101), key=lambda x: abs(x - q)):
-      of_a = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
-      if of_a @ significant @ of_b >= POWER:
-        detectable = abs(share - q)
-        break
+  detectable = _detectable_share(*sizes, q) if value >= LEVEL else math.nan
   return Tested(gap, value, "Fisher's exact", detectable)
+
+
+def _fisher_p(i: int, j: int, n: int, m: int) -> float:
+  return float(scipy.stats.fisher_exact([[i, n - i], [j, m - j]]).pvalue)
+
+
+def _detectable_share(n: int, m: int, q: float) -> float:
+  """The least difference from the share `q` of m runs that n runs would show."""
+  significant = np.array(
+    [[_fisher_p(i, j, n, m) < LEVEL for j in range(m + 1)] for i in range(n + 1)]
+  )
+  of_b = scipy.stats.binom.pmf(np.arange(m + 1), m, q)
+  for share in sorted(np.linspace(0, 1, 101), key=lambda x: abs(x - q)):
+    of_a = scipy.stats.binom.pmf(np.arange(n + 1), n, share)
+    if of_a @ significant @ of_b >= POWER:
+      return float(abs(share - q))
+  return math.nan
 
 
 def below_best(groups: Sequence[np.ndarray]) -> np.ndarray:
@@ -99,35 +108,29 @@ def below_best(groups: Sequence[np.ndarray]) -> np.ndarray:
 
   Games and Howell's test of all pairs (1976), which allows for that the best one is
   known from the same data: with t of Welch's test and its degrees of freedom,
-  p = P(Q > √2 |t|), where Q is the studentized range of G means.
+  p = P(Q > √2 |t|), where Q is the studentized range of G means. As
+  `scipy.stats.tukey_hsd(equal_var=False)`, which computes all pairs, and is NaN where
+  two groups are constant.
 
   Returns:
     p of each group, `[G]`; 1 of the best one.
   """
   best = max(groups, key=np.mean)
-  found = []
-  for group in groups:
-    squares = [np.var(x, ddof=1) / len(x) for x in (best, group)]
-    gap, total = np.mean(best) - np.mean(group), sum(squares)
-    if not total:
-      found.append(float(not gap))
-      continue
-    freedom = total**2 / sum(
-      square**2 / (len(x) - 1) for square, x in zip(squares, (best, group), strict=True)
-    )
-    q = math.sqrt(2) * gap / math.sqrt(total)
-    found.append(float(scipy.stats.studentized_range.sf(q, len(groups), freedom)))
-  return np.array(found)
+
+  def p_of(group: np.ndarray) -> float:
+    if np.ptp(group) == np.ptp(best) == 0:
+      return float(np.mean(best) == np.mean(group))
+    found = scipy.stats.ttest_ind(best, group, equal_var=False)
+    q = math.sqrt(2) * abs(found.statistic)
+    return float(scipy.stats.studentized_range.sf(q, len(groups), found.df))
+
+  return np.array([p_of(group) for group in groups])
 
 
 def share(count: int, num: int) -> statistics.Interval:
   """A share of runs with Clopper and Pearson's exact interval."""
   ends = scipy.stats.binomtest(count, num).proportion_ci()
   return statistics.Interval(*np.array([count / num, *ends]))
-
-
-def _fisher_p(i: int, j: int, n: int, m: int) -> float:
-  return float(scipy.stats.fisher_exact([[i, n - i], [j, m - j]]).pvalue)
 
 
 def left_out(test: Test, groups: Sequence[np.ndarray], least: int) -> Iterator[Tested]:
