@@ -82,7 +82,7 @@ def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
     p - q + np.hypot(high_p - p, q - low_q),
   )
   value = _fisher_p(*counts, *sizes)
-  detectable = _detectable_share(*sizes, q) if value >= LEVEL else math.nan
+  detectable = _detectable_share(len(a), len(b), q) if value >= LEVEL else math.nan
   return Tested(gap, value, "Fisher's exact", detectable)
 
 

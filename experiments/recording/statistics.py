@@ -110,7 +110,7 @@ def mean(values: Sequence[float] | np.ndarray) -> Interval:
   mean in 17 % of cases, with three in 25 %, instead of 5 %. The interval of a single
   seed has width 0.
   """
-  value = np.mean(np.asarray(values, np.float64))
+  value: Any = np.mean(np.asarray(values, np.float64))
   if np.ptp(values) == 0:
     return Interval(value, value, value)
   return Interval(value, *scipy.stats.ttest_1samp(values, 0).confidence_interval(LEVEL))
