@@ -11,8 +11,6 @@ from explorax import lazy
 if TYPE_CHECKING:
   from explorax.experiments import (
     config_file,
-    exporting,
-    playing,
     reporting,
     running,
     sweeping,
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 __getattr__ = lazy.modules(
   __name__,
   "config_file",
-  "exporting",
-  "playing",
   "reporting",
   "running",
   "sweeping",

@@ -128,8 +128,8 @@ class RunConfig(ranges.Checked):
   )
   init_weights: str | None = _field(
     None,
-    "Starts learning from the weights of another run: its directory, or a file of\n"
-    "export. The networks, the observations and their preprocessing must be the same.",
+    "Starts learning from the weights of another run: its directory, or its\n"
+    "final.npz. Networks, observations and their preprocessing must be the same.",
     _WHAT,
     "=PATH",
     fixed=True,

@@ -21,7 +21,8 @@ Plays episodes of a trained agent's evaluation policy.
 
   python -m explorax.experiments.evaluate PATH [flags]
 
-PATH is a run's directory, or a file of `python -m explorax.experiments.export`.
+PATH is a run's directory (with --seeds, of one of its seeds), or its
+checkpoints/final.npz alone.
 """
 
 FLAGS = {
@@ -76,26 +77,19 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
   del argv
   if len(given["files"]) != 1:
     raise errors.SetUpError(
-      f"got {len(given['files'])} paths; give exactly one, a run's directory or a file "
-      "of `python -m explorax.experiments.export`."
+      f"got {len(given['files'])} paths; give exactly one, of a run or its final.npz."
     )
-  found = experiments.trained.read(given["files"][0])
-  env = given["env"] or experiments.playing.environment_of(found)
-  played = experiments.playing.evaluate(
-    found,
-    env,
-    given["set"],
-    episodes=given["episodes"],
-    max_steps=given["max_steps"],
-    seed=given["seed"],
-  )
+  trained = experiments.trained.read(given["files"][0])
+  env = given["env"] or trained.environment()
+  limits = {name: given[name] for name in ("episodes", "max_steps", "seed")}
+  played = experiments.trained.evaluate(trained, env, given["set"], **limits)
   returns = []
   for number, (value, length, ended) in enumerate(played, start=1):
     returns.append(value)
     left = "" if ended else ", without an end"
     print(f"episode {number}: return {value:.6g}, {length:,} steps{left}", flush=True)
   mean = statistics.fmean(returns)
-  print(f"{found.record['agent']} on {env}: mean return {mean:.6g}")
+  print(f"{trained.record['agent']} on {env}: mean return {mean:.6g}")
   return 0
 
 

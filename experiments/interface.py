@@ -33,8 +33,7 @@ from explorax.experiments import (
   errors,
   launch,
   overrides,
-  playing,
-  policies,
+  presets,
   trained,
 )
 from explorax.experiments import config as config_lib
@@ -71,24 +70,7 @@ _EVALUATION_COLUMNS = (*metrics_csv.EVALUATION_COLUMNS, "seed")
 _LEARNER_COLUMNS = (*metrics_csv.LEARNER_COLUMNS, "seed")
 
 
-@dataclasses.dataclass(frozen=True)
-class Agent:
-  """A preset with its settings, for environments of one spec.
-
-  Attributes:
-    name: the preset's name.
-    settings: `field=value` each, as after `--set`.
-    core: the agent as runners take it.
-  """
-
-  name: str
-  settings: tuple[str, ...]
-  core: types.Agent
-
-  @property
-  def config(self) -> Any:
-    """All its settings, a frozen dataclass."""
-    return self.core.config
+Agent = trained.Agent
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -233,14 +215,14 @@ def make_agent(
   made, kind = _made(env, seed=0)
   own = [f"{field}={overrides.spell(value)}" for field, value in changes.items()]
   assignments = [*settings, *own]
-  preset, full_name, config = job_lib.find(name, kind, assignments)
+  full_name = presets.find(name).environment_for(kind)
   environment = environments.make(full_name, seed=0) if made is None else made
   try:
     spec = environments.spec(environment)
   finally:
     if made is None:
       environment.close()
-  return Agent(name, tuple(assignments), preset.make_agent(config, spec))
+  return trained.make_agent(name, full_name, spec, assignments)
 
 
 @errors.naming_extras()
@@ -338,7 +320,7 @@ def evaluate(
 
   Args:
     agent: the agent that learnt the weights, or its name. Without weights: the
-      directory of a run or an exported file, as for `load`.
+      directory of a run or its `final.npz`, as for `load`.
     weights: from a `Result`.
     env: as for `make_agent`; an environment object is not closed. None: the one that
       the run was trained in.
@@ -354,10 +336,14 @@ def evaluate(
   if weights is None:
     if isinstance(agent, Agent | types.Agent):
       raise ValueError("give the weights of the agent, or the path of a run alone.")
-    found = trained.read(agent)
-    where = env if env is None or isinstance(env, str) else _made(env, seed)[0]
-    played = playing.evaluate(
-      found, where, (), episodes=episodes, max_steps=max_steps, seed=seed
+    read = trained.read(agent)
+    where = env if isinstance(env, str) else env and _made(env, seed)[0]
+    played = trained.evaluate(
+      read,
+      where or read.environment(),
+      episodes=episodes,
+      max_steps=max_steps,
+      seed=seed,
     )
     return np.array([value for value, _, _ in played])
   if env is None:
@@ -366,15 +352,13 @@ def evaluate(
   if isinstance(agent, str | os.PathLike):
     agent = make_agent(os.fspath(agent), env)
   if isinstance(agent, Agent):
-    _, name, _ = job_lib.find(agent.name, name, agent.settings)
-    agent = agent.core
+    name = agent.env
   environment = made
   if environment is None:
     environment = environments.make(environments.evaluation_name(name), seed=seed)
   try:
-    played = playing.play(
-      agent, weights, environment, seed=seed, episodes=episodes, max_steps=max_steps
-    )
+    policy = trained.Policy(agent, weights, name, seed)
+    played = policy.play(environment, episodes, max_steps)
     return np.array([value for value, _, _ in played])
   finally:
     if made is None:
@@ -384,13 +368,12 @@ def evaluate(
 @errors.naming_extras()
 def load(
   path: str | os.PathLike[str], *, settings: Sequence[str] = (), seed: int = 0
-) -> policies.Policy:
+) -> trained.Policy:
   """Loads the policy of a trained agent; no environment is made.
 
   Args:
     path: the directory of a run (with `seeds`, of one of them), of which it takes the
-      final weights or those of the newest checkpoint; or a file of
-      `python -m explorax.experiments.export`.
+      final weights or those of the newest checkpoint; or its `checkpoints/final.npz`.
     settings: changes of settings that the weights do not depend on, as after `--set`:
       `["evaluation_epsilon=0"]`. If a setting of the run names a class of yours, repeat
       it here: the file alone imports nothing.
@@ -399,10 +382,7 @@ def load(
   Raises:
     ValueError: in one sentence, for what cannot be loaded.
   """
-  found = trained.read(path)
-  agent = playing.rebuilt(found, found.spec, settings)
-  weights = weights_lib.fitted(path, found.arrays, playing.weights_of(agent))
-  return policies.Policy(agent, weights, found.record, seed)
+  return trained.read(path).policy(settings, seed)
 
 
 def _made(env: Environment, seed: int) -> tuple[_Wrapped | None, str]:
@@ -557,7 +537,7 @@ def _in_directories(
           if isinstance(error, BaseException):
             raise error
       if not config.has_user_agent:
-        like = playing.weights_of(job.parts.agent)
+        like = trained.shapes(job.parts.agent)
   for path, seed in grid_lib.directories(config):
     run = runs_lib.read(path if several else path.parent)
     statuses.add(run.status)

@@ -23,8 +23,8 @@ from explorax.experiments import (
   ray_cluster,
   resuming,
   signals,
+  trained,
   versions,
-  warm_start,
   weights,
 )
 from explorax.experiments import config as config_lib
@@ -202,12 +202,7 @@ def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
     SetUpError: if there is no such agent.
     ValueError: for invalid settings.
   """
-  if agent not in presets.PRESETS:
-    raise errors.SetUpError(
-      f"there is no agent {agent!r}.{errors.nearest(agent, list(presets.PRESETS))} "
-      "--list_agents lists all agents."
-    )
-  preset = presets.PRESETS[agent]
+  preset = presets.find(agent)
   env = preset.environment_for(env)
   return preset, env, overrides.apply(preset.config_for(env), settings)
 
@@ -287,7 +282,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
     evaluation_environment = _evaluation_environment(config)
   agent = choice.make_agent(choice.agent_config, environments.spec(environment))
   if config.init_weights is not None:
-    agent = warm_start.starting_from(config.init_weights, agent, config.env)
+    agent = trained.starting_from(config.init_weights, agent, config.env)
   config = _with_limit(config, environment)
   if config.runner == config_lib.DISTRIBUTED:
     distributed.driver.check(agent, config)

@@ -1,16 +1,92 @@
-"""The settings and weights of a trained agent: of a run, or of an exported file."""
+"""Trained agents: read from a run or a file, played, and learnt from.
 
+    final.npz    an array for each parameter under its path, and the run's config.json
+
+`numpy.load(FILE, allow_pickle=False)` reads the file. Nothing that only a file names is
+imported: neither its environment nor a class in its settings.
+"""
+
+import contextlib
+import dataclasses
 import os
 import pathlib
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import dm_env
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from explorax import environments
 from explorax.agents import types
-from explorax.environments import spec_records
-from explorax.experiments import errors, output, weights
+from explorax.agents.wiring import actor as actor_lib
+from explorax.environments import (
+  atari_profiles,
+  spec_records,
+  specs,
+  user_environments,
+)
+from explorax.experiments import errors, output, overrides, presets, weights
 from explorax.experiments.checkpoints import checkpointer
-from explorax.experiments.recording import console, recorder
+from explorax.experiments.recording import console
+
+FILE = "checkpoints/final.npz"  # In the directory of a run.
+# Fields of an Atari profile that change what the agent sees, or what its actions do.
+_SEEN = ("height", "width", "grey", "stack", "action_repeat", "full_actions", "oracle")
+
+
+@dataclasses.dataclass(frozen=True)
+class Agent:
+  """A preset with its settings, for environments of one spec; it can be pickled.
+
+  Attributes:
+    name: the preset's name.
+    settings: `field=value` each, as after `--set`.
+    env: the environment's name, for which some presets have settings of their own.
+    core: the agent as runners take it.
+  """
+
+  name: str
+  settings: tuple[str, ...]
+  env: str
+  core: types.Agent
+
+  @property
+  def config(self) -> Any:
+    """All its settings, a frozen dataclass."""
+    return self.core.config
+
+  def __reduce__(self) -> Any:
+    return make_agent, (self.name, self.env, self.core.spec, self.settings)
+
+
+def make_agent(
+  name: str,
+  env: str,
+  spec: types.EnvironmentSpec,
+  settings: Sequence[str] = (),
+  recorded: Sequence[str] = (),
+) -> Agent:
+  """Makes an agent by name.
+
+  Args:
+    name: the preset's name.
+    env: the environment's name.
+    spec: of the environment.
+    settings: changes of settings, as after `--set`.
+    recorded: more of them, from a file: they import nothing.
+
+  Raises:
+    SetUpError: if there is no such agent.
+    ForeignCodeError: if one of `recorded` names a class that is not ours.
+    ValueError: for invalid settings.
+  """
+  preset = presets.find(name)
+  config = overrides.apply(preset.config_for(env), settings, recorded)
+  core = preset.make_agent(config, spec)
+  return Agent(name, (*recorded, *settings), env, core)
 
 
 class Trained(NamedTuple):
@@ -18,29 +94,29 @@ class Trained(NamedTuple):
 
   Attributes:
     path: as it was given.
-    source: the file or checkpoint that holds the weights.
     record: the content of the run's config.json.
     arrays: name → array, as `weights.named` names them.
   """
 
   path: pathlib.Path
-  source: pathlib.Path
-  record: dict[str, Any]
-  arrays: dict[str, np.ndarray]
+  record: Mapping[str, Any]
+  arrays: Mapping[str, np.ndarray]
 
   @property
   def spec(self) -> types.EnvironmentSpec:
-    """Of the environment.
+    """Of the environment."""
+    return spec_records.from_record(self.record["spec"])
+
+  def environment(self) -> str:
+    """The name of the environment for evaluation.
 
     Raises:
-      SetUpError: if it was written before specs were recorded.
+      SetUpError: if it names a module.
     """
-    if "spec" not in self.record:
-      raise errors.SetUpError(
-        f"{self.path} does not say what the agent's observations are: it was written "
-        "by an earlier version of explorax."
-      )
-    return spec_records.from_record(self.record["spec"])
+    name = self.record["env"]
+    if user_environments.names_code(name):
+      raise self._names_code(f"--env={name}")
+    return environments.evaluation_name(name)
 
   def check_spec(self, spec: types.EnvironmentSpec, env: str) -> None:
     """Refuses an environment with other observations or actions.
@@ -48,7 +124,7 @@ class Trained(NamedTuple):
     Raises:
       SetUpError: in one sentence, with both.
     """
-    if "spec" not in self.record or self.spec == spec:
+    if self.spec == spec:
       return
     ours, theirs = spec_records.describe(self.spec), spec_records.describe(spec)
     if ours == theirs:
@@ -58,12 +134,48 @@ class Trained(NamedTuple):
       f"{env} has {theirs}."
     )
 
+  def weights_for(self, agent: types.Agent) -> types.Params:
+    """The weights in the structure that the agent takes.
+
+    Raises:
+      ValueError: if the agent takes other arrays.
+    """
+    return weights.fitted(self.path, self.arrays, shapes(agent))
+
+  def policy(self, settings: Sequence[str] = (), seed: int = 0) -> "Policy":
+    """The evaluation policy.
+
+    Args:
+      settings: changes of settings that the weights do not depend on.
+      seed: of random actions.
+
+    Raises:
+      SetUpError: if the settings of the run name code that `settings` do not name.
+      ValueError: if the weights do not fit.
+    """
+    changed = {setting.partition("=")[0] for setting in settings}
+    recorded = [
+      x for x in self.record["settings"] if x.partition("=")[0] not in changed
+    ]
+    name, env = self.record["agent"], self.record["env"]
+    try:
+      agent = make_agent(name, env, self.spec, settings, recorded)
+    except overrides.ForeignCodeError as error:
+      raise self._names_code(f"--set {shlex.quote(str(error))}") from None
+    return Policy(agent, self.weights_for(agent.core), env, seed)
+
+  def _names_code(self, flag: str) -> errors.SetUpError:
+    return errors.SetUpError(
+      f"{self.path} names code that is not ours, which does not run unless you name it "
+      f"too; if you trust it, add {flag} (in Python, env= or settings=)."
+    )
+
 
 def read(path: str | os.PathLike[str]) -> Trained:
-  """Reads a run's directory, or a file of `python -m explorax.experiments.export`.
+  """Reads a run's directory, or a `final.npz`.
 
   Of a run these are the final weights or, if it has not finished, those of its newest
-  checkpoint. Nothing that the settings name is imported.
+  checkpoint.
 
   Raises:
     SetUpError: if there is no run, or it has no weights yet.
@@ -72,33 +184,319 @@ def read(path: str | os.PathLike[str]) -> Trained:
   path = pathlib.Path(path).expanduser()
   if not path.exists():
     raise errors.SetUpError(
-      f"there is no {path}: give the directory of a run, or an exported file."
+      f"there is no {path}: give the directory of a run, or its {FILE}."
     )
   if not path.is_dir():
     arrays, record = weights.load_with_settings(path)
-    return Trained(path, path, record, arrays)
-  if not (path / "config.json").exists():
+  elif not (path / "config.json").exists():
     raise errors.SetUpError(f"{path} is not the directory of a run: no config.json.")
-  record = output.RunDirectory(path).read_settings()
-  final = path / recorder.WEIGHTS
-  if (path / "summary.json").exists() and final.exists():
-    return Trained(path, final, record, weights.load_arrays(final))
-  return _of_newest_checkpoint(path, record)
+  else:
+    record = output.RunDirectory(path).read_settings()
+    is_final = (path / "summary.json").exists() and (path / FILE).exists()
+    arrays = weights.load_arrays(path / FILE) if is_final else _newest(path)
+  if "spec" not in record:
+    raise errors.SetUpError(
+      f"{path} does not say what the agent's observations are: it was written by an "
+      "earlier version of explorax."
+    )
+  return Trained(path, record, arrays)
 
 
-def _of_newest_checkpoint(path: pathlib.Path, record: dict[str, Any]) -> Trained:
-  """The agent's weights in the newest valid checkpoint."""
+def evaluate(
+  trained: Trained,
+  env: Any,
+  settings: Sequence[str] = (),
+  *,
+  episodes: int,
+  max_steps: int,
+  seed: int,
+) -> Iterator[tuple[float, int, bool]]:
+  """Plays episodes: (return, steps, whether it has ended) of each.
+
+  Args:
+    trained: the agent.
+    env: the environment's name, or the environment, which is not closed.
+    settings: changes of settings, as for `Trained.policy`.
+    episodes: the number of episodes.
+    max_steps: an episode is left after so many.
+    seed: of an environment that is made here, and of random actions.
+  """
+  policy = trained.policy(settings, seed)
+  with contextlib.ExitStack() as stack:
+    environment: Any = env
+    if isinstance(env, str):
+      environment = stack.enter_context(
+        contextlib.closing(environments.make(env, seed=seed))
+      )
+    name = env if isinstance(env, str) else "the environment"
+    trained.check_spec(environments.spec(environment), name)
+    yield from policy.play(environment, episodes, max_steps)
+
+
+def _newest(path: pathlib.Path) -> dict[str, np.ndarray]:
+  """The weights in the newest valid checkpoint of a run."""
   newest = checkpointer.newest(path / "checkpoints", console.print_error)
   if newest is None:
     seeds = sorted(each.name for each in path.glob("seed*") if each.is_dir())
     hint = f"; it holds several seeds: name one, as {path / seeds[0]}" if seeds else ""
     raise errors.SetUpError(f"{path} has neither final weights nor a checkpoint{hint}.")
-  state = newest.arrays("state")
-  try:  # Every runner saves the learner's state under this name.
-    names = newest.record["weights"]
-    arrays = {name: state[f"learner/{names[name]}"] for name in names}
-  except KeyError as error:
-    raise errors.SetUpError(
-      f"{newest.path} was written by another version of this program: no {error}."
-    ) from error
-  return Trained(path, newest.path, record, arrays)
+  state, names = newest.arrays("state"), newest.record["weights"]
+  return {name: state[f"learner/{names[name]}"] for name in names}
+
+
+def shapes(agent: types.Agent) -> Any:
+  """The shapes of an agent's weights."""
+  learner = agent.learner
+  key = jax.random.PRNGKey(0)
+  return jax.eval_shape(lambda key: learner.params(learner.init(key)), key)
+
+
+def starting_from(
+  path: str | os.PathLike[str], agent: types.Agent, env: str
+) -> types.Agent:
+  """The agent, with the weights of an earlier run at its start.
+
+  The target network starts with the same weights. All else starts as usual: the
+  optimiser, replay, and schedules.
+
+  Args:
+    path: as for `read`.
+    agent: made for the environment.
+    env: the environment's name.
+
+  Raises:
+    SetUpError: if the weights, or the observations, are of another kind.
+  """
+  learner = agent.learner
+  try:
+    trained = read(path)
+    trained.check_spec(agent.spec, env)
+    _check_profile(trained, env)
+    by_name = dict(weights.named(trained.weights_for(agent)))
+  except (errors.SetUpError, OSError, ValueError) as error:
+    raise errors.SetUpError(f"--init_weights={path}: {error}") from error
+  # Name in the learner's state → the array.
+  initial = {name: by_name[of] for of, name in weights.sources(learner).items()}
+
+  def init(key: jax.Array) -> types.State:
+    state = learner.init(key)
+    leaves = [jnp.asarray(initial.get(n, leaf)) for n, leaf in weights.named(state)]
+    state = jax.tree.unflatten(jax.tree.structure(state), leaves)
+    return state if learner.target is None else learner.target.copy(state)
+
+  return dataclasses.replace(agent, learner=learner._replace(init=init))
+
+
+def _check_profile(trained: Trained, env: str) -> None:
+  """Refuses an Atari game whose preprocessing differs from that of the weights."""
+  kinds = [name.partition(":") for name in (trained.record["env"], env)]
+  if any(kind != "atari" for kind, _, _ in kinds):
+    return
+  theirs, ours = (atari_profiles.parse(name)[1] for _, _, name in kinds)
+  for field in _SEEN:
+    if getattr(theirs, field) != getattr(ours, field):
+      raise errors.SetUpError(
+        f"it was trained in {trained.record['env']}, whose {field} is "
+        f"{getattr(theirs, field)}; that of {env} is {getattr(ours, field)}."
+      )
+
+
+class Policy:
+  """An agent's evaluation policy, in one environment or in a batch of them.
+
+    policy = explorax.load("results/cartpole")
+    policy.reset()
+    action = policy.act(observation)
+
+  What lasts between steps (the state of an LSTM, a random key) is carried from call to
+  call in `state`; `reset` begins a new episode. A policy of a preset can be pickled.
+
+  Attributes:
+    agent: an `explorax.Agent`, or the caller's own.
+    env: the name of the environment that it was trained in.
+    weights: a pytree of arrays.
+    state: between two steps, a pytree of arrays; None before the first step. A state
+      that was read may be assigned again, to continue from it.
+  """
+
+  def __init__(
+    self, agent: Agent | types.Agent, weights: types.Params, env: str, seed: int = 0
+  ):
+    self.agent = agent
+    self.env = env
+    self.weights = weights
+    self.state: types.State | None = None
+    self._seed = seed
+    self._episode = 1
+    self._batch_size: int | None = None  # Of `state`; None: a single environment.
+    self._compile()
+
+  def _compile(self) -> None:
+    core = self._agent.actor(evaluation=True)
+    self._init, self._has_values = core.init, core.q_values is not None
+    # Schedules have reached their end.
+    env_steps = np.int32(actor_lib.MAX_ENV_STEPS)
+    self._params = types.ActorParams(jax.tree.map(jnp.asarray, self.weights), env_steps)
+    axes = (types.ActorParams(None, None), 0, 0)
+    self._act = jax.jit(core.select_action)
+    self._act_batch = jax.jit(jax.vmap(core.select_action, axes))
+    if core.q_values is not None:
+      self._q = jax.jit(core.q_values)
+      self._q_batch = jax.jit(jax.vmap(core.q_values, axes))
+
+  def __getstate__(self) -> dict[str, Any]:
+    names = ("agent", "env", "weights", "state", "_seed", "_episode", "_batch_size")
+    return {name: jax.device_get(vars(self)[name]) for name in names}
+
+  def __setstate__(self, state: Mapping[str, Any]) -> None:
+    vars(self).update(state)
+    self._compile()
+
+  @property
+  def _agent(self) -> types.Agent:
+    return self.agent.core if isinstance(self.agent, Agent) else self.agent
+
+  @property
+  def spec(self) -> types.EnvironmentSpec:
+    """Of the environment: `spec.observations` and `spec.actions`."""
+    return self._agent.spec
+
+  @property
+  def config(self) -> Any:
+    """All settings of the agent, a frozen dataclass."""
+    return self._agent.config
+
+  def __repr__(self) -> str:
+    name = getattr(self.agent, "name", type(self.config).__name__)
+    return f"<explorax.Policy of {name} for {self.env}>"
+
+  def reset(self) -> None:
+    """Begins a new episode in each environment."""
+    if self.state is not None:
+      self.state = None
+      self._episode += 1
+
+  def act(
+    self, observation: Any, reward: Any = 0.0, *, first: Any = None
+  ) -> int | np.ndarray:
+    """The action for an observation, or for a batch of them; advances `state`.
+
+    Args:
+      observation: as the environment returns it, of the shape of `spec.observations`;
+        of a `Discrete` space, the number; of several arrays, the dict or tuple. Or a
+        batch, with a leading axis `[B]`.
+      reward: of the step before, or `[B]`, which networks with an LSTM see.
+      first: whether an episode begins with the observation, or `[B]`; None: in the
+        first call after `reset` or `load`.
+
+    Returns:
+      The number of the action, from 0; of a batch int32 `[B]`.
+
+    Raises:
+      ValueError: if the observation has another shape, or the batch another size than
+        that of the last call.
+    """
+    timestep, state, batch_size = self._inputs(observation, reward, first)
+    act = self._act if batch_size is None else self._act_batch
+    action, self.state = act(self._params, timestep, state)
+    self._batch_size = batch_size
+    return int(action) if batch_size is None else np.asarray(action)
+
+  def q_values(
+    self, observation: Any, reward: Any = 0.0, *, first: Any = None
+  ) -> np.ndarray:
+    """The action values `[A]` for an observation, of a batch `[B, A]`.
+
+    Of an ensemble it is the mean over its members; the greedy action maximises it.
+    `state` stays: call it before `act`.
+
+    Args:
+      observation, reward, first: as for `act`.
+
+    Raises:
+      ValueError: as `act`.
+      TypeError: if the agent has no action values.
+    """
+    if not self._has_values:
+      raise TypeError(f"{self} has no action values.")
+    timestep, state, batch_size = self._inputs(observation, reward, first)
+    q_values = self._q if batch_size is None else self._q_batch
+    return np.asarray(q_values(self._params, timestep, state))
+
+  def play(
+    self, environment: dm_env.Environment, episodes: int, max_steps: int = 1_000_000
+  ) -> Iterator[tuple[float, int, bool]]:
+    """Plays episodes: (return, steps, whether it has ended) of each.
+
+    An episode is left after `max_steps`.
+    """
+    for _ in range(episodes):
+      self.reset()
+      timestep = environment.reset()
+      total, length = 0.0, 0
+      while not timestep.last() and length < max_steps:
+        action = self.act(timestep.observation, timestep.reward or 0.0)
+        timestep = environment.step(action)
+        total, length = total + float(timestep.reward), length + 1
+      yield total, length, timestep.last()
+
+  def _inputs(
+    self, observation: Any, reward: Any, first: Any
+  ) -> tuple[dm_env.TimeStep, types.State, int | None]:
+    """What the core takes, and the size of the batch."""
+    array = self._array(observation)
+    shape = tuple(self.spec.observations.shape)
+    is_batch = array.ndim == len(shape) + 1
+    if array.shape[is_batch:] != shape:
+      raise ValueError(
+        f"the observation has the shape {array.shape}; the agent of {self.env} takes "
+        f"{shape}, or a batch of such with a leading axis."
+      )
+    batch_size = len(array) if is_batch else None
+    if self.state is not None and batch_size != self._batch_size:
+      raise ValueError(
+        f"the observation has the shape {array.shape}, and that of the last call had "
+        "another batch size: call reset() first."
+      )
+    begins = self.state is None if first is None else first
+    batch = () if batch_size is None else (batch_size,)
+    begins = np.broadcast_to(np.asarray(begins, bool), batch)
+    reward = np.broadcast_to(np.asarray(reward, np.float32), batch)
+    encode = self._agent.encoding
+    first_type, mid_type = dm_env.StepType.FIRST, dm_env.StepType.MID
+    timestep = dm_env.TimeStep(
+      np.where(begins, np.int32(first_type), np.int32(mid_type)),
+      np.where(begins, np.float32(0), reward),
+      np.ones(batch, np.float32),
+      np.stack([encode(each) for each in array]) if is_batch else encode(array),
+    )
+    state = self._initial_state(batch_size) if self.state is None else self.state
+    return timestep, state, batch_size
+
+  def _array(self, observation: Any) -> np.ndarray:
+    """An observation of the environment as one array."""
+    spec = self.spec.observations
+    has_parts = isinstance(spec, specs.JoinedArrays | specs.CategoricalImage)
+    if has_parts and isinstance(observation, Mapping | tuple):
+      observation = spec.join(observation)
+    elif isinstance(observation, Mapping) and len(observation) == 1:
+      (observation,) = observation.values()
+    array = np.asarray(observation)
+    if not isinstance(spec, specs.OneHotArray) or array.ndim:
+      return array
+    number, one_hot = int(array), np.zeros(spec.shape, np.float32)
+    if not 0 <= number - spec.start < one_hot.size:
+      raise ValueError(
+        f"the observation is {number}; the agent of {self.env} takes {spec.start} to "
+        f"{spec.start + one_hot.size - 1}."
+      )
+    one_hot.flat[number - spec.start] = 1.0
+    return one_hot
+
+  def _initial_state(self, batch_size: int | None) -> types.State:
+    """The state before the first step."""
+    key = jax.random.fold_in(jax.random.PRNGKey(self._seed), self._episode)
+    if batch_size is None:
+      return self._init(key, 0, 1)
+    keys = jax.random.split(key, batch_size)
+    return jax.vmap(lambda key: self._init(key, 0, 1))(keys)

@@ -76,8 +76,7 @@ def load_with_settings(
   arrays = _load(path)
   if SETTINGS not in arrays:
     raise ValueError(
-      f"{path} holds weights without settings; write it with "
-      "explorax.experiments.export."
+      f"{path} holds weights without settings; give the run's directory."
     )
   try:
     settings = json.loads(arrays.pop(SETTINGS).tobytes())
@@ -85,8 +84,7 @@ def load_with_settings(
     settings = None
   if not config.is_record(settings):
     raise ValueError(
-      f"{path} holds settings that cannot be read; write it with "
-      "explorax.experiments.export."
+      f"{path} holds settings that cannot be read; give the run's directory."
     )
   return arrays, settings
 

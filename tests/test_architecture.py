@@ -31,7 +31,7 @@ MAY_IMPORT = {
 # Within experiments, from bottom to top: each imports from its own layer or lower ones.
 # All other files there (errors, output, ...) may have any place, but in no cycle.
 MAINS = {
-  *("run", "sweep", "report", "compare", "evaluate", "export"),
+  *("run", "sweep", "report", "compare", "evaluate"),
   "interface",
 }
 ORDER = (

@@ -11,7 +11,7 @@ import pytest
 from explorax import __main__ as main_lib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COMMANDS = ("run", "sweep", "report", "evaluate", "export", "reproduce")
+COMMANDS = ("run", "sweep", "report", "evaluate", "reproduce")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -27,7 +27,6 @@ from explorax import exploration, losses
 from explorax.experiments import (
   config,
   evaluate,
-  export,
   flag_table,
   job,
   overrides,
@@ -181,7 +180,6 @@ PARSERS: dict[str, Callable[[list[str]], Any]] = {
   "sweep": _parse_sweep,
   "reproduce": _parse_figure,
   "report": lambda argv: flag_table.parse(report.FLAGS, argv, words="runs"),
-  "export": lambda argv: flag_table.parse(export.FLAGS, argv, words="runs"),
   "evaluate": lambda argv: flag_table.parse(evaluate.FLAGS, argv, words="files"),
 }
 

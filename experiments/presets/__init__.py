@@ -3,6 +3,7 @@
 Each file has the agents of one paper. To add an agent, add a `Preset` to a file.
 """
 
+from explorax.experiments import errors
 from explorax.experiments.presets import (
   bonuses,
   dqn,
@@ -23,3 +24,17 @@ PRESETS = {
   for group in (dqn, rainbow, r2d2, ez_greedy, ngu, ucb, tdu, retrace, bonuses)
   for preset in group.PRESETS
 }
+
+
+def find(name: str) -> Preset:
+  """The agent of this name.
+
+  Raises:
+    SetUpError: if there is none, with names that resemble it.
+  """
+  if name not in PRESETS:
+    raise errors.SetUpError(
+      f"there is no agent {name!r}.{errors.nearest(name, list(PRESETS))} "
+      "--list_agents lists all agents."
+    )
+  return PRESETS[name]

@@ -76,6 +76,7 @@ class SeedRecorder:
     self.failures: int = saved["failures"]
     self.replacements: dict[str, int] = dict(saved["replacements"])
     self._directory = directory
+    self._record = record
     self._evaluation_policy = summary.evaluation_policy(record)
     self._solved_rule = solved_rule
     self._video_recorder = video_recorder
@@ -181,7 +182,7 @@ class SeedRecorder:
     for log in self._loggers:
       attempt(log.close)
     if params is not None:
-      save = functools.partial(weights.save, weights=params)
+      save = functools.partial(weights.save, weights=params, settings=self._record)
       if not attempt(self._directory.write, WEIGHTS, save):
         status = "failed"
     unfinished_steps = 0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     make_agent,
     train,
   )
-  from explorax.experiments.policies import Policy
+  from explorax.experiments.trained import Policy
 
 __version__ = "0.1.0"
 
@@ -60,7 +60,7 @@ _INTERFACE = ("Agent", "Result", "evaluate", "load", "make_agent", "train")
 def __getattr__(name: str) -> Any:
   """A part of the package, when it is first used."""
   if name == "Policy":
-    return importlib.import_module("explorax.experiments.policies").Policy
+    return importlib.import_module("explorax.experiments.trained").Policy
   if name == "StopTraining":
     return importlib.import_module("explorax.experiments.callbacks").StopTraining
   if name in _INTERFACE:

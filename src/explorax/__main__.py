@@ -18,7 +18,6 @@ _COMMANDS = {
   "sweep": ("explorax.experiments.sweep", "trains agents in environments, many seeds"),
   "report": ("explorax.experiments.report", "makes a page of the results of runs"),
   "evaluate": ("explorax.experiments.evaluate", "plays a trained agent"),
-  "export": ("explorax.experiments.export", "writes a trained agent into one file"),
   "reproduce": ("explorax.papers.reproduce", "computes the figures of the papers"),
 }
 _DEMO = "TDU learns Deep Sea, with no flags: about a minute"
