@@ -374,12 +374,6 @@ class RunConfig(ranges.Checked):
     _CHECKPOINTS,
     recorded=False,
   )
-  keep_checkpoints: _Count = _field(
-    2,
-    "Number of newest checkpoints to keep. [2]",
-    _CHECKPOINTS,
-    recorded=False,
-  )
   debug: bool = _field(
     False, "Prints the traceback of an error.", "Information", recorded=False
   )

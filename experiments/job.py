@@ -16,6 +16,7 @@ from explorax.agents.wiring import builder
 from explorax.environments import rendering, saving, spec_records
 from explorax.experiments import (
   callbacks,
+  checkpoint,
   errors,
   output,
   overrides,
@@ -28,7 +29,6 @@ from explorax.experiments import (
   weights,
 )
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import loggers, summary, video
 from explorax.experiments.runners import core, device, distributed, local, user_agents
@@ -85,7 +85,7 @@ class Job:
   parts: Parts
   directory: output.RunDirectory
   record: dict[str, Any]  # The content of config.json.
-  checkpoints: checkpointer.Checkpointer | None  # None: the run is finished.
+  checkpoints: checkpoint.Checkpointer | None  # None: the run is finished.
 
   @property
   def config(self) -> config_lib.RunConfig:
@@ -305,7 +305,7 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
 
 def _make_checkpointer(
   parts: Parts, directory: output.RunDirectory
-) -> checkpointer.Checkpointer:
+) -> checkpoint.Checkpointer:
   """The run's checkpointer; it has already searched for the newest checkpoint."""
   config = parts.config
   if isinstance(parts.environment, environments.StandardEnvironment):
@@ -317,7 +317,7 @@ def _make_checkpointer(
       saving.is_exact(parts.environment)
       or saving.is_exact_between_episodes(parts.environment)
     )
-  return checkpointer.Checkpointer(
+  return checkpoint.Checkpointer(
     directory.path / "checkpoints",
     with_replay=with_replay,
     weights=dict
@@ -325,7 +325,6 @@ def _make_checkpointer(
     else functools.cache(lambda: weights.sources(parts.agent.learner)),
     every=config.checkpoint_every,
     minutes=config.checkpoint_minutes,
-    keep=config.keep_checkpoints,
     warn=console_lib.print_error,
   )
 
@@ -334,7 +333,7 @@ def _resume(
   directory: output.RunDirectory,
   held: Mapping[str, Any],
   record: Mapping[str, Any],
-  checkpoints: checkpointer.Checkpointer,
+  checkpoints: checkpoint.Checkpointer,
 ) -> dict[str, Any]:
   """Records that the run resumes; returns its config.json."""
   env_steps = (

@@ -114,7 +114,7 @@ def _run(
       weights = dict(zip(config.seeds, error.weights, strict=False))
     ended_by = error
     problems.extend(_problems(job, error))
-  if checkpoints.problem is not None:
+  if checkpoints.problem:
     problems.append(f"the newest state is in no checkpoint: {checkpoints.problem}")
   table, unwritten = recorder.finish(
     status, results, weights, checkpoints.seconds, callbacks.reason

@@ -28,8 +28,14 @@ from explorax.environments import (
   specs,
   user_environments,
 )
-from explorax.experiments import errors, output, overrides, presets, weights
-from explorax.experiments.checkpoints import checkpointer
+from explorax.experiments import (
+  checkpoint,
+  errors,
+  output,
+  overrides,
+  presets,
+  weights,
+)
 from explorax.experiments.recording import console
 
 FILE = "checkpoints/final.npz"  # In the directory of a run.
@@ -95,7 +101,7 @@ class Trained(NamedTuple):
   Attributes:
     path: as it was given.
     record: the content of the run's config.json.
-    arrays: name → array, as `weights.named` names them.
+    arrays: name → array, as `checkpoint.named` names them.
   """
 
   path: pathlib.Path
@@ -235,13 +241,15 @@ def evaluate(
 
 def _newest(path: pathlib.Path) -> dict[str, np.ndarray]:
   """The weights in the newest valid checkpoint of a run."""
-  newest = checkpointer.newest(path / "checkpoints", console.print_error)
+  newest, damaged = checkpoint.newest(path / "checkpoints")
+  for error in damaged:
+    console.print_error(f"{error}.")
   if newest is None:
     seeds = sorted(each.name for each in path.glob("seed*") if each.is_dir())
     hint = f"; it holds several seeds: name one, as {path / seeds[0]}" if seeds else ""
     raise errors.SetUpError(f"{path} has neither final weights nor a checkpoint{hint}.")
-  state, names = newest.arrays("state"), newest.record["weights"]
-  return {name: state[f"learner/{names[name]}"] for name in names}
+  state = newest.arrays("learner")
+  return {name: state[of] for name, of in newest.record["weights"].items()}
 
 
 def shapes(agent: types.Agent) -> Any:
@@ -272,7 +280,7 @@ def starting_from(
     trained = read(path)
     trained.check_spec(agent.spec, env)
     _check_profile(trained, env)
-    by_name = dict(weights.named(trained.weights_for(agent)))
+    by_name = dict(checkpoint.named(trained.weights_for(agent)))
   except (errors.SetUpError, OSError, ValueError) as error:
     raise errors.SetUpError(f"--init_weights={path}: {error}") from error
   # Name in the learner's state → the array.
@@ -280,7 +288,7 @@ def starting_from(
 
   def init(key: jax.Array) -> types.State:
     state = learner.init(key)
-    leaves = [jnp.asarray(initial.get(n, leaf)) for n, leaf in weights.named(state)]
+    leaves = [jnp.asarray(initial.get(n, leaf)) for n, leaf in checkpoint.named(state)]
     state = jax.tree.unflatten(jax.tree.structure(state), leaves)
     return state if learner.target is None else learner.target.copy(state)
 

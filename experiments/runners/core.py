@@ -13,7 +13,7 @@ import numpy as np
 
 from explorax.agents import types
 from explorax.environments import errors
-from explorax.experiments.checkpoints import checkpointer
+from explorax.experiments import checkpoint as checkpoint_lib
 
 TRAINING, EVALUATION = "training", "evaluation"  # The roles of environments.
 
@@ -245,7 +245,7 @@ class Hooks:
   ended: Callable[[], bool] = _never
   observer: EvaluationObserver | None = None
   make_environment: MakeEnvironment | None = None
-  checkpoints: checkpointer.Checkpointer | None = None
+  checkpoints: checkpoint_lib.Checkpointer | None = None
 
 
 NO_HOOKS = Hooks()

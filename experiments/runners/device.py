@@ -27,8 +27,8 @@ from explorax.environments import (
   jax_adapter,
   jax_types,
 )
+from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, device_program, errors, training
 
@@ -266,11 +266,14 @@ class DeviceRun(training.Run):
     stored = (self.steps - self.empty_steps) * self._num_envs
     return core.acting(self.env_steps, stored, self.fill_steps * self._num_envs)
 
-  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
-    groups: dict[str, Any] = {"state": self.state._replace(replay=())}  # type: ignore[arg-type]
-    if with_replay:
-      groups["replay"] = self.state.replay
+  def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
+    groups = {
+      "learner": self.state.learner,
+      "replay": self.state.replay if with_replay else (),
+      "rest": self._rest(self.state),
+    }
     counts = {
+      "replay": with_replay,
       "steps": self.steps,
       "updates": self.updates,
       "empty_steps": self.empty_steps,
@@ -278,12 +281,12 @@ class DeviceRun(training.Run):
       "metrics": [dict(metrics) for metrics in self.metrics],
       "seconds": self.clock.seconds,
     }
-    return checkpointer.Snapshot(groups, counts)
+    return checkpoint_lib.Snapshot(groups, counts)
 
-  def restore(self, checkpoint: files.Checkpoint) -> None:
+  def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     """Resumes from a checkpoint; replay is empty if the checkpoint lacks it."""
     counts = checkpoint.record["counts"]
-    has_replay = checkpoint.has("replay")
+    has_replay = counts["replay"]
     shapes = jax.eval_shape(lambda: self.state)
     replay = self.state.replay
     if has_replay:
@@ -292,13 +295,19 @@ class DeviceRun(training.Run):
       self.state = self.state._replace(replay=())  # type: ignore[arg-type]
       # A replay for fewer steps was never full, so that its rows come first.
       replay = _on_device(checkpoint.restore("replay", shapes.replay, pad=True))
-    state = checkpoint.restore("state", shapes._replace(replay=()))
-    self.state = _on_device(state)._replace(replay=replay)
+    learner = _on_device(checkpoint.restore("learner", shapes.learner))
+    rest = _on_device(checkpoint.restore("rest", self._rest(shapes)))
+    self.state = rest._replace(learner=learner, replay=replay)
     self.steps, self.updates = counts["steps"], counts["updates"]
     self.empty_steps = counts["empty_steps"] if has_replay else self.steps
     self.episodes = list(counts["episodes"])
     self.metrics = [dict(metrics) for metrics in counts["metrics"]]
     self.clock.resume(counts["seconds"])
+
+  @staticmethod
+  def _rest(state: device_program.State) -> device_program.State:
+    """The state without the learner and replay."""
+    return state._replace(learner=(), replay=())  # type: ignore[arg-type]
 
   def results(self, interrupted: bool) -> list[core.Result]:
     return [
@@ -607,20 +616,20 @@ class SteppedRun(DeviceRun):
     if self._reports:
       self.check_finite()
 
-  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
+  def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     self.check_finite()
     snapshot = super().save(with_replay=with_replay)
     due = [self._due.numerator, self._due.denominator]
     return snapshot._replace(counts={**snapshot.counts, "due": due})
 
-  def restore(self, checkpoint: files.Checkpoint) -> None:
+  def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     """Resumes from a checkpoint, at the start of an episode in each environment.
 
     Open episodes are dropped, except for their windows in replay.
     """
     first, episodes = self.state.timesteps, self.state.episodes
     super().restore(checkpoint)
-    if checkpoint.has("replay"):
+    if checkpoint.record["counts"]["replay"]:
       self._due = fractions.Fraction(*checkpoint.record["counts"]["due"])
     (metrics,) = self.metrics
     update = self._program.no_update(self.state, self.updates)

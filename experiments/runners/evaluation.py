@@ -11,8 +11,8 @@ from typing import Any
 from explorax import environments
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import saving
+from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery
 
@@ -100,8 +100,8 @@ class Evaluations:
     return env_steps <= self._done_at
 
   def add_to(
-    self, snapshot: checkpointer.Snapshot, name: str = "evaluation"
-  ) -> checkpointer.Snapshot:
+    self, snapshot: checkpoint_lib.Snapshot, name: str = "evaluation"
+  ) -> checkpoint_lib.Snapshot:
     """Adds the state of evaluations; an unfinished one restarts when resumed."""
     arrays, counts = self._unfinished or self._save()
     left_off = self._unfinished is not None
@@ -110,7 +110,9 @@ class Evaluations:
       counts={**snapshot.counts, name: {**counts, "left_off": left_off}},
     )
 
-  def restore(self, checkpoint: files.Checkpoint, name: str = "evaluation") -> bool:
+  def restore(
+    self, checkpoint: checkpoint_lib.Checkpoint, name: str = "evaluation"
+  ) -> bool:
     """Resumes from the checkpoint of a snapshot that `add_to` extended.
 
     Returns:

@@ -5,7 +5,6 @@ With `num_envs` it acts in several environments with one inference for all of th
 
 import contextlib
 import math
-import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +17,9 @@ from explorax.agents.replay import memory
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import saving
+from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
-from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, loop, recovery, training
 
@@ -66,7 +65,7 @@ def run(
   training.check(config, evaluation_environment)
   with contextlib.ExitStack() as stack:
     checkpoint = None if hooks.checkpoints is None else hooks.checkpoints.restored
-    folder = None if checkpoint is None else checkpoint.folder("replay")
+    folder = None if checkpoint is None else checkpoint.replay_folder
     builder = builder_lib.Builder(agent)
     replay = builder.make_replay_tables(
       config.replay, config.seed, folder, config.steps
@@ -232,15 +231,13 @@ class LocalRun(training.Run):
       )
     ]
 
-  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
+  def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     actor, actor_counts = self._actor.save()
     saved = [saving.save(each.current) for each in self._environments]
     groups = {
-      "state": {
-        "actor": actor,
-        "learner": self._learner.save(),
-        "environments": [arrays for arrays, _ in saved],
-      }
+      "actor": actor,
+      "learner": self._learner.save(),
+      "environments": [arrays for arrays, _ in saved],
     }
     counts = {
       "actor": actor_counts,
@@ -253,17 +250,17 @@ class LocalRun(training.Run):
       "seconds": self.clock.seconds,
       "windows": sum(adder.num_windows for adder in self._adders),
     }
-    folders: dict[str, Callable[[pathlib.Path], None]] = {}
+    save_replay = None
     if with_replay and isinstance(self._replay, memory.MemoryReplay):
       replay, counts["replay"] = self._replay.save()
       adders = [adder.save() for adder in self._adders]
       counts["adders"] = [adder_counts for _, adder_counts in adders]
       groups["replay"] = {"store": replay, "adders": [arrays for arrays, _ in adders]}
     elif with_replay:
-      folders["replay"] = self._replay.save_to  # Reverb's.
-    return checkpointer.Snapshot(groups, counts, folders)
+      save_replay = self._replay.save_to  # Reverb's.
+    return checkpoint_lib.Snapshot(groups, counts, save_replay)
 
-  def restore(self, checkpoint: files.Checkpoint) -> None:
+  def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     """Resumes, within the episode if its whole state is in the checkpoint."""
     counts = checkpoint.record["counts"]
     environments = [each.current for each in self._environments]
@@ -273,7 +270,7 @@ class LocalRun(training.Run):
       "learner": self._learner.shapes(),
       "environments": [saving.shapes(*each) for each in of_environments],
     }
-    arrays = checkpoint.restore("state", shapes)
+    arrays = {name: checkpoint.restore(name, shapes[name]) for name in shapes}
     self._learner.restore(arrays["learner"], counts["updates"], counts["metrics"])
     self._actor.restore(arrays["actor"], counts["actor"])
     for (environment, saved), state in zip(
@@ -285,10 +282,10 @@ class LocalRun(training.Run):
       slot.tracker.restore(tracker)
     self._episodes = counts["episodes"]
     self.clock.resume(counts["seconds"])
-    has_replay = checkpoint.has("replay")  # With the rows of the open episodes.
+    has_replay = "replay" in counts  # With the rows of the open episodes.
     if has_replay:
       self._restore_replay(checkpoint)
-    elif checkpoint.folder("replay") is not None:
+    elif checkpoint.replay_folder is not None:
       self._adders[0].num_windows = counts["windows"]
     else:
       self._pace.begin_empty(self.env_steps)
@@ -302,7 +299,7 @@ class LocalRun(training.Run):
     else:  # The next step begins with a reset.
       self._actor.timesteps = [None for _ in environments]
 
-  def _restore_replay(self, checkpoint: files.Checkpoint) -> None:
+  def _restore_replay(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     counts = checkpoint.record["counts"]
     shapes = {
       "store": self._replay.shapes(counts["replay"]),

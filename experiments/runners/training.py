@@ -10,9 +10,9 @@ import dm_env
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import errors as environment_errors
+from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
-from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core, errors, evaluation, recovery
 
@@ -65,11 +65,11 @@ class Run(abc.ABC):
     """Raises an error if the last update was not finite."""
 
   @abc.abstractmethod
-  def save(self, *, with_replay: bool) -> checkpointer.Snapshot:
+  def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     """The state for a checkpoint."""
 
   @abc.abstractmethod
-  def restore(self, checkpoint: files.Checkpoint) -> None:
+  def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     """Resumes from a state of `save`."""
 
   @abc.abstractmethod
@@ -232,7 +232,7 @@ class Course:
       each.evaluate(steps)
     return all(each.is_up_to_date(steps) for each in self._evaluations)
 
-  def _save(self, checkpoints: checkpointer.Checkpointer) -> None:
+  def _save(self, checkpoints: checkpoint_lib.Checkpointer) -> None:
     self._run.check_finite()
     snapshot = self._run.save(with_replay=checkpoints.with_replay)
     for i, each in enumerate(self._evaluations):

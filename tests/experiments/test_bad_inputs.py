@@ -58,7 +58,7 @@ FLAGS = """
 --episodes=0 | --episodes=1/2 | --episodes=１０ | --seed=-1 | --seed=4294967296
 --runner=nope | --runner=device | --replay=nope | --undefok=steps | --flagfile=x
 --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
---keep_checkpoints=0 | --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=-1
+--checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=-1
 --log_every=0 | --callback=nope:Nothing | --callback=json:dumps
 --seeds=0 | --seeds=-1 | --num_envs=0 | --num_actors=2 | --error_buffer=3
 --max_env_failures=-1 | --environment_timeout=5 | --ray_address=localhost:1
@@ -222,13 +222,14 @@ def _newest(name: str) -> pathlib.Path:
 
 
 def _flipped(path: pathlib.Path) -> None:
-  content = path.read_bytes()
-  path.write_bytes(content[:9] + bytes([content[9] ^ 1]) + content[10:])
+  content = bytearray(path.read_bytes())
+  content[len(content) // 2] ^= 1
+  path.write_bytes(content)
 
 
 DAMAGE: list[tuple[Any, int, str]] = [
-  (lambda: _flipped(_newest("record.json")), 0, "refused_"),
-  (lambda: os.truncate(_newest("manifest.json"), 9), 0, "refused_"),
+  (lambda: _flipped(_newest("state.npz")), 0, "damaged_"),
+  (lambda: os.truncate(_newest("state.npz"), 9), 0, "damaged_"),
   (lambda: os.remove(_newest("state.npz")), 0, "state.npz"),
   (lambda: METRICS.write_bytes(METRICS.read_bytes()[:150]), 1, "metrics.csv"),
   (lambda: CONFIG.write_text("{"), 2, "config.json"),
@@ -254,7 +255,7 @@ def _with_arrays(**changes: Any) -> None:
   [
     lambda: os.truncate("weights.npz", 99),
     lambda: _with_arrays(more=np.array([{}], object)),  # A pickle.
-    lambda: _with_arrays(**{"explorax/config.json": np.frombuffer(b"[]", np.uint8)}),
+    lambda: _with_arrays(**{"explorax.json": np.frombuffer(b"[]", np.uint8)}),
   ],
 )
 def test_damaged_weights(refused, originals, damage):

@@ -15,7 +15,7 @@ import pytest
 
 import explorax
 from explorax import environments
-from explorax.experiments import config, evaluate, run, trained, weights
+from explorax.experiments import checkpoint, config, evaluate, run, trained
 
 pytestmark = pytest.mark.newest
 
@@ -61,8 +61,8 @@ def changed(tmp_path):
   def write(**changes) -> str:
     with np.load(FILE) as file:
       arrays = dict(file)
-    record = json.loads(arrays[weights.SETTINGS].tobytes()) | changes
-    arrays[weights.SETTINGS] = np.frombuffer(json.dumps(record).encode(), np.uint8)
+    record = json.loads(arrays[checkpoint.EXTRA].tobytes()) | changes
+    arrays[checkpoint.EXTRA] = np.frombuffer(json.dumps(record).encode(), np.uint8)
     np.savez(tmp_path / "changed.npz", **arrays)
     return str(tmp_path / "changed.npz")
 
@@ -191,7 +191,7 @@ def test_a_policy_is_pickled_with_its_state():
 def test_the_file_alone_is_enough():
   """numpy reads it; playing it needs no package of training."""
   with np.load(FILE, allow_pickle=False) as file:
-    record = json.loads(file[weights.SETTINGS].tobytes())
+    record = json.loads(file[checkpoint.EXTRA].tobytes())
     assert len(file.files) > 1
   assert record["agent"] == "bootstrapped_dqn"
   code = (

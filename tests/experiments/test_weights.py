@@ -1,6 +1,5 @@
 """Weights in one file: as they were written, and files that are refused."""
 
-import io
 from typing import NamedTuple
 
 import jax
@@ -65,8 +64,3 @@ def test_a_file_without_weights_is_refused(tree, tmp_path):
   path.write_text("nothing of the kind")
   with pytest.raises(ValueError, match=r"notes\.npz"):
     weights.load(path, tree)
-
-
-def test_two_arrays_with_one_name_are_refused():
-  with pytest.raises(ValueError, match="a/b"):
-    weights.save(io.BytesIO(), {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}})

@@ -1,6 +1,7 @@
 """Writes and reads the checkpoints of a distributed run."""
 
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,9 +11,9 @@ import numpy as np
 import ray
 
 from explorax.agents import types
+from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
-from explorax.experiments.checkpoints import checkpointer, files
 from explorax.experiments.runners.distributed import messages, rate_limit
 
 
@@ -24,7 +25,7 @@ class MemoryState(NamedTuple):
 
 
 def save(
-  to: checkpointer.Checkpointer,
+  to: checkpoint_lib.Checkpointer,
   run: messages.Run,
   counts: messages.Counts,
   learner: messages.LearnerState,
@@ -43,9 +44,9 @@ def save(
     ray.exceptions.RayError: if the process of a shard cannot be restarted.
   """
   counts = dataclasses.replace(counts, updates=learner.updates, metrics=learner.metrics)
-  groups: dict[str, Any] = {"state": {"learner": learner.state}}
+  groups: dict[str, Any] = {"learner": learner.state}
   record: dict[str, Any] = {"board": dataclasses.asdict(counts)}
-  folders: dict[str, Callable[[pathlib.Path], None]] = {}
+  save_replay: Callable[[pathlib.Path], None] | None = None
   if shards:
     record["num_shards"] = len(shards)
     record["limit"] = dataclasses.asdict(run.limit)
@@ -54,11 +55,11 @@ def save(
       groups["replay"] = {str(i): each.arrays for i, each in enumerate(saved)}
       record["replay"] = [each.counts for each in saved]
     else:
-      folders["replay"] = lambda folder: _save_reverb(shards, folder)
-  to.save(counts.env_steps, checkpointer.Snapshot(groups, record, folders))
+      save_replay = functools.partial(_save_reverb, shards)
+  to.save(counts.env_steps, checkpoint_lib.Snapshot(groups, record, save_replay))
 
 
-def newest(run: messages.Run, number: int) -> files.Checkpoint | None:
+def newest(run: messages.Run, number: int) -> checkpoint_lib.Checkpoint | None:
   """The checkpoint from which a process starts; None to start from nothing.
 
   Args:
@@ -75,10 +76,10 @@ def newest(run: messages.Run, number: int) -> files.Checkpoint | None:
       f"{run.checkpoints.parent} does not exist on the machine of a process that "
       "resumes; --output must be a directory that all machines share."
     )
-  return checkpointer.newest(run.checkpoints, lambda text: None)
+  return checkpoint_lib.newest(run.checkpoints)[0]
 
 
-def counts(checkpoint: files.Checkpoint | None) -> messages.Counts:
+def counts(checkpoint: checkpoint_lib.Checkpoint | None) -> messages.Counts:
   """The counts from which a run resumes."""
   if checkpoint is None:
     return messages.Counts()
@@ -88,7 +89,7 @@ def counts(checkpoint: files.Checkpoint | None) -> messages.Counts:
 
 
 def limit(
-  checkpoint: files.Checkpoint | None,
+  checkpoint: checkpoint_lib.Checkpoint | None,
   config: config_lib.RunConfig,
   configured: rate_limit.RateLimit,
 ) -> rate_limit.RateLimit:
@@ -106,19 +107,21 @@ def limit(
 
 
 def learner(
-  checkpoint: files.Checkpoint | None, agent: types.Agent
+  checkpoint: checkpoint_lib.Checkpoint | None, agent: types.Agent
 ) -> messages.LearnerState | None:
   """What a learner starts from."""
   if checkpoint is None:
     return None
   like = jax.eval_shape(agent.learner.init, jax.random.PRNGKey(0))
-  state = checkpoint.restore("state", {"learner": like})["learner"]
+  state = checkpoint.restore("learner", like)
   saved = counts(checkpoint)
   return messages.LearnerState(state, saved.updates, saved.metrics)
 
 
 def shard(
-  checkpoint: files.Checkpoint | None, config: config_lib.RunConfig, number: int
+  checkpoint: checkpoint_lib.Checkpoint | None,
+  config: config_lib.RunConfig,
+  number: int,
 ) -> Any:
   """What a shard of replay starts from.
 
@@ -128,7 +131,7 @@ def shard(
   """
   if checkpoint is None or not _has_replay(checkpoint, config):
     return None
-  if folder := checkpoint.folder("replay"):
+  if folder := checkpoint.replay_folder:
     return folder / str(number)
   prefix = f"{number}/"
   arrays = {
@@ -139,7 +142,9 @@ def shard(
   return MemoryState(arrays, checkpoint.record["counts"]["replay"][number])
 
 
-def _has_replay(checkpoint: files.Checkpoint, config: config_lib.RunConfig) -> bool:
+def _has_replay(
+  checkpoint: checkpoint_lib.Checkpoint, config: config_lib.RunConfig
+) -> bool:
   """Whether the checkpoint contains replay, in as many shards as the run has."""
   num_shards = checkpoint.record["counts"].get("num_shards")
   return num_shards == (config.replay_shards or 1)

@@ -11,7 +11,7 @@ import ray
 from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
-from explorax.experiments import weights
+from explorax.experiments import checkpoint
 from explorax.experiments.runners.distributed import (
   board_client,
   checkpoints,
@@ -79,7 +79,7 @@ class MemoryShard:
     self._writers: dict[str, list[memory_replay.MemoryWriter | None]] = {}
     if saved is not None:
       like = self._replay.shapes(saved.counts["replay"])
-      arrays = weights.arranged(saved.arrays, like, "replay of another agent")
+      arrays = checkpoint.arranged(saved.arrays, like, "replay of another agent")
       self._replay.restore(jax.tree.map(np.array, arrays), saved.counts["replay"])
       self._replay.release(saved.counts["open"])
       # Errors of another limit have no meaning here.

@@ -20,8 +20,8 @@ from explorax.environments import (
   gridworld,
   jax_adapter,
 )
+from explorax.experiments import checkpoint
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import core, device, device_program, errors
 
@@ -244,7 +244,7 @@ def test_an_interrupted_evaluation_is_repeated_at_once(tmp_path):
     hooks = core.Hooks(
       on_evaluation=lambda done: evaluated.append(done.env_steps),
       stop=stop,
-      checkpoints=checkpointer.Checkpointer(tmp_path, with_replay=True),
+      checkpoints=checkpoint.Checkpointer(tmp_path, with_replay=True),
     )
     environment, evaluation = (
       jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=seed) for seed in (0, 1)
@@ -266,7 +266,7 @@ def test_an_interrupted_evaluation_is_repeated_at_once(tmp_path):
 def test_memory_is_reserved_for_the_steps_of_a_run(tmp_path, monkeypatch, seeds):
   """Results are those of a full replay, also of a run that is extended."""
   agent, sizes = make_agent(dataclasses.replace(DQN, replay_capacity=2000)), []
-  checkpoints = checkpointer.Checkpointer(tmp_path, with_replay=True)
+  checkpoints = checkpoint.Checkpointer(tmp_path, with_replay=True)
 
   def save(run, **arguments):
     sizes.append(run.state.replay.rows["mask"].shape[-1])
@@ -275,10 +275,10 @@ def test_memory_is_reserved_for_the_steps_of_a_run(tmp_path, monkeypatch, seeds)
   save_all = device.DeviceRun.save
   monkeypatch.setattr(device.DeviceRun, "save", save)
   train(agent, seeds=seeds, steps=120, checkpoints=checkpoints)
-  checkpoints = checkpointer.Checkpointer(tmp_path, with_replay=True)
+  checkpoints = checkpoint.Checkpointer(tmp_path, with_replay=True)
   extended = train(agent, seeds=seeds, steps=220, checkpoints=checkpoints)
   monkeypatch.setattr(device, "_max_steps", lambda *_: None)
-  checkpoints = checkpointer.Checkpointer(tmp_path / "full", with_replay=True)
+  checkpoints = checkpoint.Checkpointer(tmp_path / "full", with_replay=True)
   full = train(agent, seeds=seeds, steps=220, checkpoints=checkpoints)
   # Two rows a step, of the run's next power of two and of another round.
   assert sizes == [2 * (128 + 1), 2 * (256 + 1), 2000 * 2 + 3]

@@ -13,8 +13,8 @@ from explorax.agents.bonuses import ngu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.environments import batched_types, specs
+from explorax.experiments import checkpoint
 from explorax.experiments import config as config_lib
-from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import core, device, errors
 
@@ -257,7 +257,7 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
   agent = make_agent(DQN, batch)
 
   def keep():
-    return checkpointer.Checkpointer(tmp_path, with_replay=True, every=50)
+    return checkpoint.Checkpointer(tmp_path, with_replay=True, every=50)
 
   asked = iter([False] * 20 + [True])
   hooks = core.Hooks(

@@ -16,9 +16,8 @@ from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder
 from explorax.environments import factory, standard
+from explorax.experiments import checkpoint, ray_cluster
 from explorax.experiments import config as config_lib
-from explorax.experiments import ray_cluster
-from explorax.experiments.checkpoints import checkpointer
 from explorax.experiments.runners.distributed import (
   board,
   checkpoints,
@@ -210,7 +209,7 @@ def test_learner_counts_and_replay_come_back_from_a_checkpoint(wait, tmp_path):
   state = messages.LearnerState(learner, 12, {"loss": 0.5})
   counts = messages.Counts(env_steps=30, episodes=6, starts={"learner": 1})
   processes = [_Process(shard, wait) for shard in shards]
-  to = checkpointer.Checkpointer(directory, with_replay=True)
+  to = checkpoint.Checkpointer(directory, with_replay=True)
   checkpoints.save(to, run, counts, state, processes)
 
   found = checkpoints.newest(run, 1)

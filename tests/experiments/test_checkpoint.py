@@ -1,0 +1,214 @@
+"""Checkpoints: what is restored, which are refused, kept and due."""
+
+import pickle
+import shutil
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from explorax.experiments import checkpoint, errors
+
+pytestmark = pytest.mark.newest
+
+
+class State(NamedTuple):
+  params: dict
+  key: np.ndarray
+  typed: jax.Array
+  nothing: tuple = ()
+
+
+def state(value: float) -> State:
+  params = {
+    "mlp/~/linear_0": {"w": jnp.full((3, 2), value), "b": jnp.zeros((0, 2))},
+    "half": jnp.asarray([1.5, value], jnp.bfloat16),
+  }
+  key = np.array([2**32 - 1, int(value)], np.uint32)
+  key = pickle.loads(pickle.dumps(key))  # As from another process.
+  return State(params, key, jax.random.key(int(value)))
+
+
+def snapshot(value: float) -> checkpoint.Snapshot:
+  groups = {"state": state(value), "replay": {"sum": np.array([0.1, np.nan])}}
+  return checkpoint.Snapshot(groups, {"episodes": int(value)})
+
+
+EMPTY = checkpoint.Snapshot({}, {})
+
+
+@pytest.fixture
+def make(tmp_path):
+  """Makes checkpointers of one directory; `messages` are theirs."""
+  messages: list[str] = []
+  path = tmp_path / "checkpoints"
+
+  def make(**changes) -> checkpoint.Checkpointer:
+    return checkpoint.Checkpointer(
+      path, with_replay=True, warn=messages.append, **changes
+    )
+
+  make.messages = messages
+  make.path = path
+  return make
+
+
+def contents(make) -> dict:
+  return {path: path.read_bytes() for path in make.path.rglob("*") if path.is_file()}
+
+
+def test_arrays_come_back_to_the_bit(make):
+  assert make().restored is None
+  first = make()
+  first.recorder_state = lambda: {"rows": 3}
+  assert first.save(70, snapshot(7.0))
+  found = make().restored
+  assert found.record["env_steps"] == 70
+  assert found.record["counts"] == {"episodes": 7}
+  assert found.record["recorder"] == {"rows": 3}
+  restored = found.restore("state", state(0.0))
+  assert jax.tree.structure(restored) == jax.tree.structure(state(7.0))
+  assert jax.random.key_data(restored.typed).tolist() == [0, 7]
+  old, new = state(7.0)._replace(typed=()), restored._replace(typed=())
+  for a, b in zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True):
+    assert a.dtype == b.dtype and a.shape == b.shape
+    assert a.tobytes() == np.asarray(b).tobytes()
+  replay = found.restore("replay", {"sum": np.zeros(2)})
+  assert replay["sum"].tobytes() == np.array([0.1, np.nan]).tobytes()
+  padded = found.restore("replay", {"sum": np.zeros(4)}, pad=True)
+  assert padded["sum"][2:].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+  ("like", "words"),
+  [
+    ({"sum": np.zeros(3)}, "shape"),
+    ({"sum": np.zeros(2, np.int32)}, "int32"),
+    ({"total": np.zeros(2)}, "'sum' is only in"),
+  ],
+)
+def test_other_arrays_are_refused(make, like, words):
+  make().save(1, snapshot(1.0))
+  with pytest.raises(errors.OutputError, match="another version") as refusal:
+    make().restored.restore("replay", like)
+  assert words in str(refusal.value)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+  path = tmp_path / "some.npz"
+  checkpoint.write(path, {"a": np.arange(3)}, {"b": [1, "x"]})
+  before = path.read_bytes()
+  with pytest.raises(ValueError, match="a/b"):  # Two arrays of one name.
+    checkpoint.write(path, {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}})
+  with pytest.raises(ValueError, match="pickle"):
+    checkpoint.write(path, {"a": np.array([object()])})
+  assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+  tree, extra = checkpoint.read(path, {"a": np.zeros(3, np.int64)})
+  assert tree["a"].tolist() == [0, 1, 2] and extra == {"b": [1, "x"]}
+
+
+def _flip(file):
+  content = bytearray(file.read_bytes())
+  content[len(content) // 2] ^= 1
+  file.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+  """A directory with two checkpoints."""
+  path = tmp_path_factory.mktemp("two") / "checkpoints"
+  own = checkpoint.Checkpointer(path, with_replay=True)
+  assert own.save(10, snapshot(1.0)) and own.save(20, snapshot(2.0))
+  return path
+
+
+BOMB = b"cos\nsystem\n(S'touch bomb'\ntR."  # A pickle, which must not be loaded.
+
+
+@pytest.mark.parametrize(
+  "damage",
+  [
+    _flip,
+    lambda file: file.unlink(),
+    lambda file: file.write_bytes(file.read_bytes()[:-100]),
+    lambda file: file.write_bytes(b""),
+    lambda file: file.write_bytes(BOMB),
+    lambda file: np.savez(file, other=np.zeros(1)),
+  ],
+)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(two, make, damage):
+  shutil.copytree(two, make.path)
+  damage(make.path / "step_000000000020/state.npz")
+  assert make().restored.record["env_steps"] == 10
+  (message,) = make.messages
+  assert "step_000000000020" in message and "damaged_step" in message
+  # There is no second message.
+  assert make().restored.record["env_steps"] == 10 and len(make.messages) == 1
+
+
+def test_without_a_good_checkpoint_the_run_cannot_resume(two, make):
+  shutil.copytree(two, make.path)
+  for file in make.path.rglob("state.npz"):
+    _flip(file)
+  before = contents(make)
+  for _ in range(2):  # The second call does not restart either.
+    with pytest.raises(errors.OutputError, match=str(make.path)):
+      make()
+  assert contents(make) == before
+
+
+def test_no_flipped_bit_is_read_as_good(two):
+  """Bits that no array depends on, as those of a date, may change."""
+  path = two / "step_000000000020"
+  good = checkpoint.Checkpoint(path, {}).restore("state", state(0.0))
+  content = (path / "state.npz").read_bytes()
+  other = two.parent / "flipped/step_000000000020"
+  other.mkdir(parents=True)
+  for place in np.random.default_rng(0).integers(0, len(content), 100):
+    flipped = bytearray(content)
+    flipped[place] ^= 1 << int(place) % 8
+    (other / "state.npz").write_bytes(flipped)
+    found, _ = checkpoint.newest(other.parent)
+    if found is not None:
+      same = found.restore("state", state(0.0))
+      jax.tree.map(np.testing.assert_array_equal, same.params, good.params)
+
+
+def test_a_full_disk_keeps_the_previous_checkpoint(make, small_disk):
+  own = make()
+  own.save(10, snapshot(1.0))
+  before = contents(make)
+  big = {"state": {"x": np.random.default_rng(0).random(20_000)}}
+  with small_disk(20_000):
+    assert not own.save(20, checkpoint.Snapshot(big, {}))
+  assert "disk is full" in make.messages[-1] and own.problem
+  assert contents(make) == before
+  assert own.save(30, checkpoint.Snapshot(big, {}))  # When there is room again.
+  assert make().restored.record["env_steps"] == 30 and not own.problem
+
+
+def test_two_are_kept(make):
+  now = [0.0]
+  own = make(clock=lambda: now[0])
+  for i in range(4):
+    now[0] = i * 1200.0
+    assert own.save(10 * i, EMPTY)
+  again = make(clock=lambda: now[0])
+  now[0] += 600.0
+  assert again.seconds == 3 * 1200.0 + 600.0
+  again.save(30, EMPTY)  # At the same step: another name.
+  names = sorted(path.name for path in make.path.iterdir())
+  assert names == ["step_000000000030", "step_000000000030_1"]
+
+
+def test_when_a_checkpoint_is_due(make):
+  now = [1000.0]
+  own = make(every=100, minutes=10, clock=lambda: now[0])
+  assert not own.is_due(99) and own.is_due(100) and own.is_due(250)
+  own.save(250, EMPTY)
+  assert not own.is_due(299) and own.is_due(300)
+  now[0] += 600.0
+  assert own.is_due(251)
+  assert not make(clock=lambda: now[0]).is_due(10**9)
