@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     reporting,
     running,
     sweeping,
-    threads,
     trained,
   )
 
@@ -24,6 +23,5 @@ __getattr__ = lazy.modules(
   "reporting",
   "running",
   "sweeping",
-  "threads",
   "trained",
 )

@@ -70,7 +70,7 @@ def _for_distributed(value: Any) -> Callable[["RunConfig"], Any]:
   return lambda config: value if config.runner == DISTRIBUTED else None
 
 
-_DEFAULT_REPLAYS = {LOCAL: "memory", DEVICE: "device", DISTRIBUTED: "reverb"}
+_DEFAULT_REPLAYS = {LOCAL: "memory", DEVICE: "device", DISTRIBUTED: "memory"}
 
 
 def _num_envs(config: "RunConfig") -> int | None:
@@ -141,9 +141,8 @@ class RunConfig(ranges.Checked):
     "written in JAX (jax:..., and bsuite's Deep Sea in its copy in JAX) and for Atari\n"
     "games (atari:...), which C++ threads step while the device learns. Does not need\n"
     "Reverb.\n"
-    "distributed: replay, learner, actors and evaluator are processes on Ray\n"
-    "(explorax[distributed]); a process that dies is replaced. With\n"
-    "--replay=memory it does not need Reverb. [local]",
+    "distributed: processes on Ray (explorax[distributed]) act, and this one stores\n"
+    "and learns; an actor that dies is replaced. [local]",
     _HOW,
     f"={'|'.join(RUNNERS)}",
     choices=RUNNERS,
@@ -168,8 +167,7 @@ class RunConfig(ranges.Checked):
   steps: _Count | None = _field(
     None,
     "Ends the run after this number of environment steps, even within an episode\n"
-    "(--runner=device: at the next report; --runner=distributed: up to a tenth of a\n"
-    "second later).",
+    "(--runner=device: at the next report).",
     _LENGTH,
   )
   log_every: _Count = _field(
@@ -221,7 +219,7 @@ class RunConfig(ranges.Checked):
     "memory: in numpy, on every platform; runs are reproducible bit for bit.\n"
     "reverb: a Reverb server in the process (explorax[reverb], Python 3.11, Linux),\n"
     "which compresses; for replays that do not fit in memory.\n"
-    "[memory; distributed: reverb; the device runner has its own replay]",
+    "[memory; the device runner has its own replay]",
     _HOW,
     f"={'|'.join(REPLAYS)}",
     choices=REPLAYS,
@@ -298,56 +296,13 @@ class RunConfig(ranges.Checked):
     runners=(DISTRIBUTED,),
     default=_for_distributed(4),
   )
-  replay_shards: _Count | None = _field(
-    None,
-    "Number of replay processes; batches come from each of them in turn. [1]",
-    _DISTRIBUTED,
-    runners=(DISTRIBUTED,),
-    default=_for_distributed(1),
-  )
-  variable_update_period: _Count | None = _field(
-    None,
-    "Least number of environment steps of an actor between two fetches of weights.\n"
-    "A thread fetches them while the actor acts, at most ten times a second.\n"
-    "[the agent's own number, for each of its environments]",
-    _DISTRIBUTED,
-    "=STEPS",
-    runners=(DISTRIBUTED,),
-  )
-  error_buffer: _Count | None = _field(
-    None,
-    "How many environment steps the actors may be ahead of or behind the learner's\n"
-    "updates; beyond that, the faster side waits.\n"
-    "[a tenth of the steps before the first update, at least 16 for each actor]",
-    _DISTRIBUTED,
-    "=STEPS",
-    runners=(DISTRIBUTED,),
-  )
-  learner_gpus: ranges.NonNegativeInt | None = _field(
-    None,
-    "GPUs for the learner; all other processes compute on CPUs. [0]",
-    _DISTRIBUTED,
-    runners=(DISTRIBUTED,),
-    default=_for_distributed(0),
-    recorded=False,
-  )
   ray_address: str | None = _field(
     None,
     "Address of a Ray cluster to join. explorax must be installed on its machines;\n"
-    "each process takes a CPU. [starts Ray on this machine, on the loopback address]",
+    "each actor takes a CPU. [starts Ray on this machine, on the loopback address]",
     _DISTRIBUTED,
     "=ADDRESS",
     runners=(DISTRIBUTED,),
-    recorded=False,
-  )
-  environment_timeout: _Count | None = _field(
-    None,
-    "Seconds without an answer after which an environment counts as hanging; its\n"
-    "process is then replaced. [300]",
-    _DISTRIBUTED,
-    "=SECONDS",
-    runners=(DISTRIBUTED,),
-    default=_for_distributed(300),
     recorded=False,
   )
   checkpoint_every: _Count | None = _field(

@@ -496,7 +496,6 @@ def _in_memory(
     on_evaluation=lambda evaluation: evaluations.extend(evaluation.episodes),
     on_env_failure=lambda failure: warn(f"{failure}; it is recreated."),
     on_message=warn,
-    on_replacement=lambda replaced: warn(replaced.sentence),
   )
   results: dict[int, core.Result] = {}
   for of_seed in config.runs():

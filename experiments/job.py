@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import functools
+import importlib
 import resource
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from explorax.experiments import (
   output,
   overrides,
   presets,
-  ray_cluster,
+  processes,
   resuming,
   signals,
   trained,
@@ -31,9 +32,10 @@ from explorax.experiments import (
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import loggers, summary, video
-from explorax.experiments.runners import core, device, distributed, local, user_agents
+from explorax.experiments.runners import core, device, local, user_agents
 
 _SECONDS_TO_CLOSE = 10.0
+_DISTRIBUTED = "explorax.experiments.runners.distributed"  # Imports Ray.
 _FEW_UPDATES = 100  # A run with fewer says so.
 
 
@@ -186,7 +188,7 @@ def runner(config: config_lib.RunConfig) -> Any:
   if config.has_user_agent:
     return user_agents
   if config.runner == config_lib.DISTRIBUTED:
-    return distributed.driver
+    return importlib.import_module(_DISTRIBUTED)
   return device if config.runner == config_lib.DEVICE else local
 
 
@@ -228,9 +230,9 @@ def _choose(config: config_lib.RunConfig, given: Given) -> _Choice:
     choice = _Choice(config, agent.config, lambda config, spec: _fitting(agent, spec))
 
   if config.runner == config_lib.DISTRIBUTED:
-    ray_cluster.check_installed()
+    processes.check_installed()
     if config.ray_address is None:
-      ray_cluster.prepare()
+      processes.prepare()
   if config.num_seeds > 1:  # Each of them keeps files open.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -284,11 +286,9 @@ def _make(choice: _Choice, given: Given, **of_record: Any) -> Parts:
   if config.init_weights is not None:
     agent = trained.starting_from(config.init_weights, agent, config.env)
   config = _with_limit(config, environment)
-  if config.runner == config_lib.DISTRIBUTED:
-    distributed.driver.check(agent, config)
   if config.runner == config_lib.DEVICE:
     device.check_memory(agent, environment, config)
-  if config.runner == config_lib.LOCAL and not config.has_user_agent:
+  elif not config.has_user_agent:
     local.check_memory(agent, config)
   if config.replay == "reverb":
     builder.import_reverb_replay()

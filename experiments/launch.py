@@ -6,7 +6,7 @@ import functools
 import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from explorax import environments
@@ -162,23 +162,11 @@ def _hooks(
       "are allowed)."
     )
 
-  def on_replacement(replaced: Any) -> None:
-    recorder.on_replacement(replaced.role)
-    console_lib.print_error(replaced.sentence)
-
-  def on_processes(pids: Mapping[str, int]) -> None:
-    try:
-      job.directory.write_json("processes.json", pids)
-    except errors.OutputError as error:
-      console_lib.print_error(error)
-
   return core.Hooks(
     on_activity=recorder.on_activity,
     **_then_callbacks(recorder, callbacks),
     on_env_failure=on_env_failure,
     on_message=console_lib.print_error,
-    on_processes=on_processes,
-    on_replacement=on_replacement,
     observer=video_recorder,
     make_environment=job.parts.make_environment,
     ended=lambda: callbacks.have_ended,

@@ -38,9 +38,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from explorax.experiments import ray_cluster
+from explorax.experiments import processes
 
-ray_cluster.prepare()  # Before a test imports Ray.
+processes.prepare()  # Before a test imports Ray.
 signal.signal(signal.SIGINT, signal.default_int_handler)  # Shells' jobs ignore it.
 
 # Where Flax is not installed, Haiku puts an object among the loaded modules that raises

@@ -45,8 +45,8 @@ ORDER = (
 # Library → the only folders and files that may import it.
 ONLY_IN = {
   "acme": ("agents/replay", "agents/wiring"),
-  "reverb": ("agents/replay", "experiments/runners/distributed"),
-  "tensorflow": ("agents/replay", "experiments/runners/distributed"),
+  "reverb": ("agents/replay",),
+  "tensorflow": ("agents/replay",),
   "bsuite": ("environments", "benchmarks"),
   "gymnasium": (
     "environments",
@@ -64,8 +64,8 @@ ONLY_IN = {
     "papers/bonuses/ppo.py",
   ),
   "ray": (
-    "experiments/ray_cluster.py",
-    "experiments/runners/distributed",
+    "experiments/processes.py",
+    "experiments/runners/distributed.py",
     "experiments/tasks",
   ),
 }

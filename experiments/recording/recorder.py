@@ -139,11 +139,6 @@ class Recorder:
     del failure
     self._first.failures += 1
 
-  def on_replacement(self, role: str) -> None:
-    """Counts a process that replaced one that died."""
-    counts = self._first.replacements
-    counts[role] = counts.get(role, 0) + 1
-
   def save(self) -> dict[str, Any] | None:
     """The state for a checkpoint; None after a write failure."""
     for seed in self._seeds.values():

@@ -35,7 +35,6 @@ class SeedRecorder:
     returns: of its episodes and evaluations so far.
     warnings: what to warn of, once in a run.
     failures: how many crashes of environments there were.
-    replacements: role → number of processes that replaced one that died.
   """
 
   def __init__(
@@ -64,7 +63,6 @@ class SeedRecorder:
     """
     saved = {
       "failures": 0,
-      "replacements": {},
       "rows": 0,
       "learner_rows": 0,
       "evaluation_rows": 0,
@@ -74,7 +72,6 @@ class SeedRecorder:
     self.returns = returns.Returns()
     self.warnings = (divergence.Divergence(), divergence.CutTargets(record))
     self.failures: int = saved["failures"]
-    self.replacements: dict[str, int] = dict(saved["replacements"])
     self._directory = directory
     self._record = record
     self._evaluation_policy = summary.evaluation_policy(record)
@@ -142,7 +139,6 @@ class SeedRecorder:
     """The state for a checkpoint, in JSON's types."""
     return {
       "failures": self.failures,
-      "replacements": dict(self.replacements),
       "rows": self._episodes.num_rows,
       "learner_rows": self._log.num_rows,
       "evaluation_rows": self._evaluations.num_rows if self._evaluations else 0,
@@ -196,7 +192,6 @@ class SeedRecorder:
       solved_rule=self._solved_rule,
       unfinished_steps=unfinished_steps,
       environment_failures=self.failures,
-      replacements=self.replacements,
       status=status,
       wall_seconds=wall_seconds,
       stop_reason=stop_reason,

@@ -50,7 +50,6 @@ def of_run(
   wall_seconds: float,
   unfinished_steps: int,
   environment_failures: int,
-  replacements: Mapping[str, int],
   stop_reason: str | None = None,
 ) -> dict[str, Any]:
   """The content of `summary.json` of a run with one seed.
@@ -58,8 +57,7 @@ def of_run(
   `evaluation_return` is the mean return of the last evaluation, and `training_return`
   that of the training episodes that ended in the last tenth of the steps, at least of
   one. `solved_episode` (by bsuite's rule), `treasure_rate` and `best_treasure_rate` are
-  present only with a rule, `evaluation`, `stop_reason` and `replacements` only if there
-  were any.
+  present only with a rule, `evaluation` and `stop_reason` only if there were any.
 
   Args:
     status: one of `STATUSES`.
@@ -73,7 +71,6 @@ def of_run(
     wall_seconds: how long the run took, including compilation.
     unfinished_steps: environment steps of the episode interrupted by the run's end.
     environment_failures: how many crashes of environments the run survived.
-    replacements: role → how many of its processes died and were replaced.
     stop_reason: why a callback has ended the run; None if none has.
   """
   if status not in STATUSES:
@@ -107,8 +104,6 @@ def of_run(
     content["best_treasure_rate"] = solved_rule.best_rate
   if stop_reason is not None:
     content["stop_reason"] = stop_reason
-  if replacements:
-    content["replacements"] = dict(replacements)
   if len(returns.evaluations):
     content["evaluation"] = returns.evaluations.to_dict()
   return content
@@ -221,9 +216,6 @@ def _facts(each: Seeds) -> Iterator[str]:
     return
   if steps := first["unfinished_steps"]:
     yield f"The run ended {count(steps, 'step')} into another episode."
-  if "replacements" in first:
-    roles = ", ".join(f"{role} {n}" for role, n in first["replacements"].items())
-    yield f"Processes that died were replaced: {roles}."
 
 
 def _seed_returns(one: Mapping[str, Any]) -> Iterator[str]:

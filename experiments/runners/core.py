@@ -30,7 +30,6 @@ _EVALUATION_KEY = 0x6576616C
 
 # What a runner does, for the progress line.
 FILLING, ACTING, EVALUATING = "filling replay", "acting", "evaluating"
-STARTING = "starting processes"
 COMPILING = "compiling"  # Before the name of what is compiled.
 
 
@@ -222,8 +221,6 @@ class Hooks:
     on_evaluation: called after each evaluation.
     on_env_failure: called with each crash of an environment that is recreated.
     on_message: called with one-sentence messages for the user.
-    on_processes: called with role → pid when processes start (`distributed`).
-    on_replacement: called when a process has replaced one that died (`distributed`).
     stop: called after each step, or report; True interrupts the run.
     ended: called then, too; True ends the run as a limit does.
     observer: observes the evaluation episodes; None for no observer.
@@ -239,8 +236,6 @@ class Hooks:
   on_evaluation: Callable[[Evaluation], None] = _ignore
   on_env_failure: Callable[[Failure], None] = _ignore
   on_message: Callable[[str], None] = _ignore
-  on_processes: Callable[[Mapping[str, int]], None] = _ignore
-  on_replacement: Callable[[Any], None] = _ignore
   stop: Callable[[], bool] = _never
   ended: Callable[[], bool] = _never
   observer: EvaluationObserver | None = None

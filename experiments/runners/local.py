@@ -5,7 +5,7 @@ With `num_envs` it acts in several environments with one inference for all of th
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dm_env
@@ -183,18 +183,25 @@ class LocalRun(training.Run):
     """Acts, stores and learns: a step of each environment, and the updates due then."""
     before = self.env_steps
     ended = self._loop.step()  # The actor writes to replay.
-    env_steps = self.env_steps  # A crashed environment has taken none.
     has_window = any(adder.num_windows > 0 for adder in self._adders)
-    for _ in range(self._pace.step(env_steps, has_window, env_steps - before)):
+    self._learn(self.env_steps - before, has_window)  # A crashed one has taken none.
+    if self._learner.num_updates:
+      self._actor.update()
+    for env in ended:
+      self._report(
+        self._loop.slots[env].tracker,
+        environments.episode_metrics(self._environments[env].current),
+        self.env_steps,
+      )
+
+  def _learn(self, num_steps: int, has_window: bool) -> None:
+    """Makes the updates that are due after this many more environment steps."""
+    for _ in range(self._pace.step(self.env_steps, has_window, num_steps)):
       # The actor has used the newest weights, so they have been computed.
       self._learner.check_finite()
       self._learner.step()
-    if self._learner.num_updates:
-      self._actor.update()
     if self._learner.num_updates >= _WARM_UP_UPDATES:
-      self.clock.mark_warm(env_steps)
-    for env in ended:
-      self._report(env)
+      self.clock.mark_warm(self.env_steps)
 
   def check_finite(self) -> None:
     self._learner.check_finite()
@@ -289,7 +296,7 @@ class LocalRun(training.Run):
       self._adders[0].num_windows = counts["windows"]
     else:
       self._pace.begin_empty(self.env_steps)
-    if has_replay and all(map(saving.is_exact, environments)):
+    if environments and has_replay and all(map(saving.is_exact, environments)):
       self._loop.resume()
       for each, slot in zip(self._environments, self._loop.slots, strict=True):
         if slot.timestep is not None:
@@ -318,14 +325,19 @@ class LocalRun(training.Run):
   def _on_crash(self, env: int, crash: recovery.CrashError) -> None:
     self._environments[env].recover(crash, self._episodes + 1, self.env_steps)
 
-  def _report(self, env: int) -> None:
-    """Reports an ended episode; those beyond the limit do not count."""
+  def _report(
+    self, tracker: core.EpisodeTracker, metrics: Mapping[str, float], steps: int
+  ) -> None:
+    """Reports an ended episode; those beyond the limit do not count.
+
+    Args:
+      tracker: of the episode.
+      metrics: of its environment.
+      steps: environment steps at its end.
+    """
     if self._episodes == self._config.episodes:
       return
     self._episodes += 1
-    tracker, steps = self._loop.slots[env].tracker, self.env_steps
-    metrics = self._learner.metrics() | tracker.metrics()
-    metrics |= environments.episode_metrics(self._environments[env].current)
     self._on_episode(
       core.Episode(
         episode=self._episodes,
@@ -336,7 +348,7 @@ class LocalRun(training.Run):
         learner_updates=self._learner.num_updates,
         steps_per_second=self.clock.steps_per_second(steps),
         wall_seconds=self.clock.seconds,
-        metrics=metrics,
+        metrics=self._learner.metrics() | tracker.metrics() | dict(metrics),
         seed=self._config.seed,
       )
     )

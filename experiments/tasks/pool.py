@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from explorax.experiments import ray_cluster, recording, signals
+from explorax.experiments import processes, recording, signals
 from explorax.experiments import tasks as tasks_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import summary
@@ -47,14 +47,14 @@ class Pool:
     self._console = console
     self._address = ray_address
     if ray_address is not None:
-      ray_cluster.check_installed()
-      ray_cluster.check_reachable(ray_address)
+      processes.check_installed()
+      processes.check_reachable(ray_address)
     elif importlib.util.find_spec("ray") is None:
       if workers is not None and workers > 1:
         console.line("Ray (explorax[distributed]) is missing: one task at a time.")
       workers = 1
     else:
-      ray_cluster.prepare()
+      processes.prepare()
     self._asked_workers = workers
     self._num_workers: int | None = None  # Known once Ray is connected.
     self._stack = contextlib.ExitStack()
@@ -126,7 +126,7 @@ class Pool:
       else:
         began = time.monotonic()
         self._num_workers = self._stack.enter_context(
-          ray_cluster.connect(self._address, self._asked_workers)
+          processes.connect(self._address, self._asked_workers)
         )
         self._console.line(
           f"Ray is ready after {time.monotonic() - began:.0f} s: "

@@ -9,7 +9,7 @@ from typing import Any
 
 import ray
 
-from explorax import experiments
+from explorax.experiments import processes
 from explorax.experiments.tasks import execution, types
 
 _POLL = 0.2  # Seconds between two reports of a task, and two checks of all.
@@ -57,7 +57,7 @@ def prepare_worker(directory: str) -> None:
   signal.signal(signal.SIGTERM, signal.SIG_DFL)
   # JAX reads these at its import.
   os.environ.update(JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
-  experiments.threads.use_one_thread()
+  processes.use_one_thread()
   if os.path.isdir(directory):
     os.chdir(directory)
 

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, output, threads
+from explorax.experiments import job, output, processes
 from explorax.experiments.recording import console
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.sweeps import grid
@@ -157,7 +157,7 @@ def main() -> int:
   if args.table is not None:
     runs = [json.loads(line) for line in args.table.read_text().splitlines()]
   else:
-    threads.use_one_thread()  # With one worker, this process computes.
+    processes.use_one_thread()  # With one worker, this process computes.
     runs, code = compute(cells(names, args.output), args.output, args.workers)
   print(tables.table(runs))
   return code

@@ -60,8 +60,8 @@ FLAGS = """
 --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
 --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=-1
 --log_every=0 | --callback=nope:Nothing | --callback=json:dumps
---seeds=0 | --seeds=-1 | --num_envs=0 | --num_actors=2 | --error_buffer=3
---max_env_failures=-1 | --environment_timeout=5 | --ray_address=localhost:1
+--seeds=0 | --seeds=-1 | --num_envs=0 | --num_actors=2
+--max_env_failures=-1 | --ray_address=localhost:1
 --video=maybe | --logger=nope | --output= | --output=~nosuchuser/x
 --output=/dev/null/x | --set | --set=nothing
 """

@@ -1,5 +1,6 @@
 """Agents that declare a replay and nothing more, and readers of what replay holds."""
 
+import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
+from explorax.agents.replay import adder, calls, memory
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import encodings, specs
 
@@ -55,13 +57,36 @@ def declare() -> Callable[..., types.Agent]:
   return _declare
 
 
-@pytest.fixture(params=["memory", pytest.param("reverb", marks=pytest.mark.reverb)])
+class _FromAnotherProcess(memory.MemoryReplay):
+  """A replay in memory whose adders' calls arrive before a batch is drawn."""
+
+  def __init__(self, agent: types.Agent):
+    super().__init__(agent, 0)
+    self._recorders: list[tuple[calls.CallRecorder, adder.Writer]] = []
+
+  def writer(self) -> Any:
+    self._recorders.append((calls.CallRecorder(), super().writer()))
+    return self._recorders[-1][0]
+
+  def sample(self) -> tuple[np.ndarray, types.Sample]:
+    for recorder, writer in self._recorders:
+      pickle.loads(pickle.dumps(recorder.take())).make(writer)
+    return super().sample()
+
+
+_BACKENDS = ("memory", "calls", pytest.param("reverb", marks=pytest.mark.reverb))
+
+
+@pytest.fixture(params=_BACKENDS)
 def make_replay(request) -> Iterator[Callable[[types.Agent], builder_lib.Replay]]:
   """(agent) → the replay of one backend; a test runs with each of them."""
   stores: list[builder_lib.Replay] = []
 
   def make(agent: types.Agent) -> builder_lib.Replay:
-    stores.append(builder_lib.Builder(agent).make_replay_tables(request.param, 0))
+    if request.param == "calls":
+      stores.append(_FromAnotherProcess(agent))
+    else:
+      stores.append(builder_lib.Builder(agent).make_replay_tables(request.param, 0))
     return stores[-1]
 
   yield make

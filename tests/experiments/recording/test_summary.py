@@ -36,7 +36,6 @@ def make_summary(make_episode):
       "returns": returns,
       "solved_rule": None,
       "environment_failures": 0,
-      "replacements": {},
       "last_metrics": {},
       "evaluation_policy": "greedy policy",
     }

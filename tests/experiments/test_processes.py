@@ -2,13 +2,13 @@
 
 import pytest
 
-from explorax.experiments import errors, ray_cluster
+from explorax.experiments import errors, processes
 
 
 def test_an_address_where_nothing_listens_is_refused_at_once():
   with (
     pytest.raises(errors.SetUpError, match=r"--ray_address=127\.0\.0\.1:1 "),
-    ray_cluster.connect("127.0.0.1:1", None),
+    processes.connect("127.0.0.1:1", None),
   ):
     pass
 
@@ -18,6 +18,6 @@ def test_a_ray_that_was_imported_before_its_settings_is_not_started(monkeypatch)
   monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
   with (
     pytest.raises(errors.SetUpError, match="imported before"),
-    ray_cluster.connect(None, 1),
+    processes.connect(None, 1),
   ):
     pass

@@ -1,0 +1,162 @@
+"""Processes that compute with one thread, and the Ray that starts them.
+
+A Ray started here listens on the loopback address and requires a token. Its folder,
+which it makes writable for everyone, is inside one that only this user can enter.
+"""
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from explorax.experiments import errors
+
+_PRIVATE = {
+  "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # On the loopback address.
+  "RAY_AUTH_MODE": "token",
+}
+_LOCAL = {
+  **_PRIVATE,
+  "RAY_USAGE_STATS_ENABLED": "0",
+  "RAY_enable_metrics_collection": "0",
+  "RAY_worker_niceness": "0",  # Ray's default, 15, yields to all other processes.
+}
+_OBJECT_STORE_BYTES = 256 * 2**20  # For objects in transit; more spills to disk.
+
+
+def use_one_thread() -> None:
+  """Makes jax compute on the CPU with one thread; call it before jax computes anything.
+
+  Several processes, one for each core, are faster this way: if XLA splits a loop of
+  small computations over two threads, it waits for both of them in each one.
+
+  XLA's flags (`--xla_cpu_multi_thread_eigen`, `intra_op_parallelism_threads`) have no
+  effect on this; the environment variable for the size of its thread pool has.
+  """
+  import jax
+
+  os.environ["PJRT_NPROC"] = "1"
+  jax.config.update("jax_platforms", "cpu")
+  # Compute in the calling thread: dispatching to another thread takes longer than a
+  # small network does. This flag has no environment variable.
+  jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+
+def check_installed() -> None:
+  """Raises a SetUpError if Ray is missing; does not import it, which takes a second."""
+  if importlib.util.find_spec("ray") is None:
+    raise errors.SetUpError("Ray is missing; install explorax[distributed].")
+
+
+def prepare() -> None:
+  """Sets the environment for a Ray started here: loopback address, with a token.
+
+  Call this before a user's module is imported: Ray reads it at its import.
+  """
+  if "ray" not in sys.modules and not _is_prepared():
+    os.environ.update(_LOCAL, RAY_AUTH_TOKEN=secrets.token_hex(32))
+
+
+def _is_prepared() -> bool:
+  is_private = all(os.environ.get(name) == value for name, value in _PRIVATE.items())
+  return is_private and bool(os.environ.get("RAY_AUTH_TOKEN"))
+
+
+def check_reachable(address: str | None) -> None:
+  """Raises a SetUpError if nothing listens at a `host:port`; Ray would retry long."""
+  host, _, port = (address or "").rpartition(":")
+  if not host or not port.isdecimal() or "/" in host:
+    return  # Ray resolves `auto` and `ray://…`.
+  try:
+    socket.create_connection((host, int(port)), timeout=5).close()
+  except (OSError, OverflowError) as error:
+    raise errors.SetUpError(
+      f"no Ray cluster answers at --ray_address={address} ({error}); start one with "
+      "`ray start --head`, or leave the flag out."
+    ) from error
+
+
+@contextlib.contextmanager
+def connect(address: str | None, workers: int | None) -> Iterator[int]:
+  """Connects to Ray for the block; yields how many one-core tasks can run at a time.
+
+  If this process is already connected to Ray, that connection is used and stays open.
+
+  Args:
+    address: of a cluster; None starts Ray on this machine.
+    workers: the largest number of tasks at a time; None: one per core.
+
+  Raises:
+    SetUpError: if Ray cannot be started, or nothing answers at the address, or the
+      cluster has no cores.
+  """
+  num_cores = len(os.sched_getaffinity(0))
+  if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+    yield workers or num_cores
+  elif address is not None:
+    check_reachable(address)
+    with _ray(
+      f"cannot join the Ray cluster of --ray_address={address}",
+      "RAY_AUTH_MODE, RAY_AUTH_TOKEN and Ray's version must be the cluster's",
+      address=address,
+    ) as ray:
+      num_cores = int(ray.cluster_resources().get("CPU", 0))
+      if not num_cores:
+        raise errors.SetUpError(
+          f"the Ray cluster of --ray_address={address} has no cores; add a machine "
+          "with `ray start --address`."
+        )
+      yield min(num_cores, workers or num_cores)
+  else:
+    prepare()
+    if not _is_prepared():
+      raise errors.SetUpError(
+        "Ray was imported before explorax could restrict it to this machine; import it "
+        "inside your functions, or start your own cluster and give its --ray_address."
+      )
+    with (
+      tempfile.TemporaryDirectory(
+        prefix="explorax_", dir="/tmp", ignore_cleanup_errors=True
+      ) as folder,
+      _ray(
+        "Ray could not be started on this machine",
+        "try again when the machine is less busy",
+        address="local",
+        num_cpus=max(num_cores, workers or 1),
+        include_dashboard=False,
+        object_store_memory=_OBJECT_STORE_BYTES,
+        _temp_dir=f"{folder}/ray",
+      ),
+    ):
+      yield workers or num_cores
+
+
+@contextlib.contextmanager
+def _ray(problem: str, remedy: str, **arguments: Any) -> Iterator[Any]:
+  """Ray, connected with these arguments, or a SetUpError with the problem."""
+  import ray
+
+  # Ray replaces the handler, and JAX warns that Ray forks, which uses no JAX of ours.
+  before = signal.getsignal(signal.SIGTERM)
+  try:
+    with warnings.catch_warnings():
+      warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+      ray.init(log_to_driver=False, configure_logging=False, **arguments)
+  except Exception as error:  # Ray raises a plain one if its start takes too long.
+    why = str(error).strip().splitlines()[0].rstrip(".")
+    raise errors.SetUpError(f"{problem} ({why}); {remedy}.") from error
+  finally:
+    if threading.current_thread() is threading.main_thread():
+      signal.signal(signal.SIGTERM, before)
+  try:
+    yield ray
+  finally:
+    ray.shutdown()
