@@ -1,15 +1,11 @@
-"""Speed of the distributed runner's actors, and how long it takes to replace them."""
+"""Speed of the distributed runner's actors."""
 
 import functools
-import pathlib
-import tempfile
 from concurrent import futures
 
 import bench
-import soak
 
 NUM_ACTORS = (1, 2, 4)
-_ENDLESS = 10_000_000  # Environment steps.
 _NEVER = 200_000  # Transitions before learning starts, more than a run has.
 _WARM_UP, _STEPS = 5_000, 60_000  # Environment steps of an actor.
 _ACTING = (
@@ -49,22 +45,6 @@ def _act_alone(num_runs: int) -> bench.Row:
   return {"steps_per_s": sum(row["steps_per_s"] for row in found)}
 
 
-def measure_recovery(quick: bool = False) -> list[bench.Row]:
-  """Seconds until a killed process, or after the board's death the run, is replaced."""
-  del quick
-  with tempfile.TemporaryDirectory() as folder:
-    run = soak.Run(pathlib.Path(folder) / "run", f"--steps={_ENDLESS}")
-    try:
-      rows = []
-      for role in soak.ROLES:
-        run.wait(30.0)
-        rows.append({"killed": role, "replaced_s": run.kill(role)})
-    finally:
-      run.end()
-  return rows
-
-
 TABLES = (
   bench.Table("Acting in processes: environment steps per second", measure_acting),
-  bench.Table("Seconds after a kill", measure_recovery),
 )

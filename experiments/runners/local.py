@@ -293,7 +293,8 @@ class LocalRun(training.Run):
     if has_replay:
       self._restore_replay(checkpoint)
     elif checkpoint.replay_folder is not None:
-      self._adders[0].num_windows = counts["windows"]
+      for adder in self._adders[:1]:
+        adder.num_windows = counts["windows"]
     else:
       self._pace.begin_empty(self.env_steps)
     if environments and has_replay and all(map(saving.is_exact, environments)):

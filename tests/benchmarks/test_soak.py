@@ -1,4 +1,4 @@
-"""The soak test kills each kind of process, and its checks find a wrong count."""
+"""The checks of the soak test find a wrong count."""
 
 import json
 
@@ -8,12 +8,6 @@ import pytest
 @pytest.fixture(scope="module")
 def soak(load):
   return load("soak")
-
-
-def test_each_role_is_killed_once_in_a_round(soak):
-  victims = soak.victims(seed=0)
-  for _ in range(3):
-    assert sorted(next(victims) for _ in soak.ROLES) == sorted(soak.ROLES)
 
 
 def _write(directory, episodes):
