@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     config_file,
     reporting,
     running,
-    sweeping,
     trained,
   )
 
@@ -22,6 +21,5 @@ __getattr__ = lazy.modules(
   "config_file",
   "reporting",
   "running",
-  "sweeping",
   "trained",
 )

@@ -37,6 +37,7 @@ from explorax.experiments import (
   trained,
 )
 from explorax.experiments import config as config_lib
+from explorax.experiments import grid as grid_lib
 from explorax.experiments import job as job_lib
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import (
@@ -49,8 +50,6 @@ from explorax.experiments.recording import (
 )
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.runners import core
-from explorax.experiments.sweeps import grid as grid_lib
-from explorax.experiments.tasks import runs as run_tasks
 
 if TYPE_CHECKING:
   import pandas as pd
@@ -553,8 +552,7 @@ def _in_directories(
       row.seed = seed
       evaluations.append(row)
   if several and not config.is_one_program:
-    of_seeds = grid_lib.directories(config)
-    grid_lib.write_files(config, {n: run_tasks.summary(path) for path, n in of_seeds})
+    grid_lib.write_files(config)
   is_interrupted = statuses != {"finished"}
   return _result(
     config, rows, evaluations, log, steps, weights, interrupted=is_interrupted

@@ -4,11 +4,10 @@ import contextlib
 from collections.abc import Sequence
 
 from explorax import environments
-from explorax.experiments import command, launch, presets
+from explorax.experiments import command, grid, launch, presets
 from explorax.experiments import config as config_lib
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.sweeps import grid
 
 
 def start(

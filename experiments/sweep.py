@@ -5,6 +5,10 @@ Each agent in each environment with each seed is a run, with the directory that
 the missing ones.
 """
 
+import contextlib
+import pathlib
+import shlex
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +17,15 @@ from explorax.experiments import signals
 if __name__ == "__main__":
   signals.end_while_importing()
 
-from explorax import experiments
-from explorax.experiments import command, flag_table
+from explorax.experiments import command, flag_table, output
 from explorax.experiments import config as config_lib
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import summary
+
+_FIRST_TUNING_SEED = 1_000_000
 
 _INTRODUCTION = """\
-Sweeps agents over environments and seeds, on all cores or on a Ray cluster.
+Sweeps agents over environments and seeds, on all cores or a Ray cluster.
 
   python -m explorax.experiments.sweep --agents=NAME[,NAME...] --sweep=NAME[,NAME...]
   python -m explorax.experiments.sweep --agents=NAME[,NAME...] --envs=KIND:NAME[,...]
@@ -44,7 +51,7 @@ Examples
 
   The best β of QEX among those that paper 4 tried, on separate seeds:
     python -m explorax.experiments.sweep --agents=qex --sweep=deep_sea/0 --seeds=3 \\
-      --sweep_config=table3 --runner=device --output=results/tuning
+      --sweep_config=papers/tdu/table3.toml --runner=device --output=results/tuning
 
   The best of six settings in an environment of gymnasium:
     python -m explorax.experiments.sweep --agents=double_dqn --envs=gym:CartPole-v1 \\
@@ -94,12 +101,12 @@ OWN_FLAGS = {
   "Search for an agent's settings": (
     flag_table.Flag(
       "sweep_config",
-      "=GRID",
+      "=FILE",
       None,
-      "Runs every combination of a grid of settings and prints the best: table3\n"
-      "(paper 4's grid), or a .toml file with [agent] and setting = [value, ...]. A\n"
-      "small grid needs no file: --set double_dqn.learning_rate=1e-4,1e-3. The seeds\n"
-      "start at 1,000,000 + --seed, which no other sweep uses.",
+      "Runs every combination of a grid of settings and prints the best: a .toml file\n"
+      "with [agent] and setting = [value, ...], as papers/tdu/table3.toml. A small\n"
+      "grid needs no file: --set double_dqn.learning_rate=1e-4,1e-3. The seeds start\n"
+      "at 1,000,000 + --seed, which no other sweep uses.",
     ),
     flag_table.Flag(
       "score",
@@ -140,10 +147,58 @@ def main(argv: Sequence[str] | None = None) -> int:
   return command.main(argv, FLAGS, _sweep, introduction=_INTRODUCTION, outro=_OUTRO)
 
 
-def _sweep(given: dict[str, Any], argv: list[str]) -> int | command.Work:
-  if given["list"]:
-    return command.show(experiments.sweeping.listing())
-  return lambda: experiments.sweeping.compute(given, argv)
+def _sweep(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
+  from explorax.experiments import grid
+
+  if flags["list"]:
+    return command.show(grid.listing())
+  return lambda: _compute(flags, argv)
+
+
+def _compute(flags: dict[str, Any], argv: list[str]) -> int:
+  """Computes the missing runs, and prints the results."""
+  from explorax.experiments import grid, tuning
+
+  agents = grid.agents(flags["agents"])
+  envs = grid.environments(flags["sweep"], flags["envs"])
+  run_flags = {**flags, "workers": None}
+  tried, run_flags["set"] = tuning.from_flags(flags, agents)
+  if tried:
+    agents = tuning.variants(tried, agents)
+    run_flags["seed"] += _FIRST_TUNING_SEED
+  ray_address = None
+  if flags["runner"] != config_lib.DISTRIBUTED:  # Else it is that of the runs.
+    ray_address, run_flags["ray_address"] = flags["ray_address"], None
+  folder = pathlib.Path(flags["output"]).expanduser()
+  configs = grid.configs(run_flags, agents, envs, folder)
+  workers = grid.num_workers(configs[0], flags["workers"])
+  console = console_lib.Console(sys.stdout)
+  with contextlib.ExitStack() as stack:
+    directory = output.RunDirectory.create(folder, is_locked=True)
+    stack.callback(directory.unlock)
+    configs = grid.checked(configs, console)
+    number = summary.count(len(configs) * flags["seeds"], "run")
+    console.line(f"{number}, into {directory.given}")
+    asked = shlex.join(["python", "-m", "explorax.experiments.sweep", *argv])
+    grid.add_to_index(directory, asked, configs)
+    code = grid.compute(
+      configs, argv, console, workers=workers, ray_address=ray_address
+    )
+    if code in (0, 1):
+      say = tuning.report if tried else _results
+      console.line(f"\n{say(configs, directory, flags['score'])}")
+    return code
+
+
+def _results(configs: Any, directory: output.RunDirectory, score: None) -> str:
+  """The scores and returns of all runs, and the command of the report."""
+  from explorax.experiments.reports import page, runs
+
+  del configs, score
+  path = shlex.quote(str(directory.given))
+  found = runs.read_all([str(directory.path)])
+  text = page.text(page.compute(found)) if found.runs else ""
+  return f"{text}\nThe report: python -m explorax.experiments.report {path}"
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def compute(settings: types.Settings) -> types.Results:
   """Trains one seed.
 
   Returns:
@@ -102,7 +102,6 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
       eval_every=settings["eval_every"],
       eval_steps=settings["eval_steps"],
     ),
-    context,
   )
   evaluations = trained.evaluations[seed]
   returns = np.array([[each.mean_return for each in evaluations]])

@@ -3,7 +3,7 @@
     ez_fig3.png   the drawing
     ez_fig3.json  the findings, and everything needed to repeat them
     figures.md    all claims in one table, and all figures, each with its findings
-    raw/          the results of its tasks (`tasks/store.py`)
+    raw/          the results of its tasks (`store.py`)
 
 The names of a quick version end in `_quick`; those of a figure with changed settings
 end in a hash of them.
@@ -11,19 +11,21 @@ end in a hash of them.
 
 import collections
 import dataclasses
+import functools
 import hashlib
 import json
 import pathlib
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from explorax.experiments import output, overrides
+from explorax.experiments import output, overrides, pool, versions
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing, summary
-from explorax.experiments.tasks import pool as pool_lib
-from explorax.experiments.tasks import store as store_lib
-from explorax.papers import claims, panels, registry, types
+from explorax.papers import claims, panels, registry, store, types
+
+Compute = Callable[[pool.Function, Sequence[pool.Task]], pool.Outcomes]
 
 _PAGE = "figures.md"
 _INTRODUCTION = """\
@@ -80,23 +82,45 @@ class FigureRequest:
 
   def make(
     self,
-    pool: pool_lib.Pool,
+    compute: Compute,
     directory: output.RunDirectory,
     console: console_lib.Console,
   ) -> bool:
     """Computes the missing tasks, draws the figure and prints its findings.
 
+    Args:
+      compute: `pool.compute` on the workers of the command.
+      directory: of all figures.
+      console: for progress and results.
+
     Returns:
-      Whether it was drawn: False if a task failed or the pool was stopped.
+      Whether it was drawn: False if a task failed, or a signal has stopped it.
 
     Raises:
       OutputError: if something cannot be written.
     """
-    table = self._compute(pool, directory, console)
+    figure = self.figure
+    results = store.Store(directory, f"raw/{figure.file_name}")
+
+    def computed(tasks: Sequence[types.Task]) -> types.Table | None:
+      console.line(
+        f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}"
+      )
+      # Long tasks start first, so that no processor is idle at the end.
+      order = sorted(tasks, key=lambda task: -task.weight)
+      missing = [task for task in order if results.read(task) is None]
+      _compute(figure, missing, results, compute, console)
+      done = [found for task in tasks if (found := results.read(task)) is not None]
+      return types.Table(done) if len(done) == len(tasks) else None
+
+    table = computed(figure.tasks(self.config))
+    if table is not None and figure.then is not None:
+      further = computed(figure.then(self.config, table))
+      table = None if further is None else types.Table([*table, *further])
     if table is None:
       return False
-    findings = self.figure.judge(self.config, table)
-    least = min(claims.LEAST_SEEDS, self.figure.config.num_seeds)
+    findings = figure.judge(self.config, table)
+    least = min(claims.LEAST_SEEDS, figure.config.num_seeds)
     if self.quick or self.config.num_seeds < least:
       findings = [finding._replace(held=None) for finding in findings]
     self._draw(table, findings, directory)
@@ -104,47 +128,6 @@ class FigureRequest:
       console.line(f"  {f.verdict} ({f.test}): {f.claim}: {f.measured}")
     console.line(f"  drawn in {directory.path / self._file_name()}.png\n")
     return True
-
-  def _compute(
-    self,
-    pool: pool_lib.Pool,
-    directory: output.RunDirectory,
-    console: console_lib.Console,
-  ) -> types.Table | None:
-    """The results of all tasks; None if some failed, or the pool was stopped."""
-    figure = self.figure
-    made_by = {"figure": figure.name, "revision": figure.revision}
-    store = store_lib.Store(directory, f"raw/{figure.file_name}", made_by)
-    first = self._compute_tasks(figure.tasks(self.config), pool, store, console)
-    if first is None or figure.then is None:
-      return first
-    then = figure.then(self.config, first)
-    second = self._compute_tasks(then, pool, store, console)
-    return None if second is None else types.Table([*first, *second])
-
-  def _compute_tasks(
-    self,
-    tasks: Sequence[types.Task],
-    pool: pool_lib.Pool,
-    store: store_lib.Store,
-    console: console_lib.Console,
-  ) -> types.Table | None:
-    figure = self.figure
-    console.line(f"{figure.name}: {figure.title}; {summary.count(len(tasks), 'task')}")
-    # Long tasks start first, so that no processor is idle at the end.
-    order = sorted(range(len(tasks)), key=lambda i: -tasks[i].weight)
-    function = f"{figure.compute.__module__}:{figure.compute.__qualname__}"
-    computed = pool.compute(function, [tasks[i] for i in order], store)
-    by_task = dict(zip(order, computed, strict=True))
-    done = [task for task in map(by_task.__getitem__, range(len(tasks))) if task]
-    if len(done) == len(tasks):
-      return types.Table(done)
-    if not pool.is_stopped():
-      console_lib.print_error(
-        f"{figure.name} is not drawn: {len(tasks) - len(done)} of {len(tasks)} tasks "
-        "failed; run the same command again to compute the missing ones."
-      )
-    return None
 
   def _draw(
     self,
@@ -189,6 +172,48 @@ class FigureRequest:
       return f"{name}_quick"
     text = json.dumps(overrides.to_dict(self.config), sort_keys=True)
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def _compute(
+  figure: types.Figure,
+  tasks: Sequence[types.Task],
+  results: store.Store,
+  compute: Compute,
+  console: console_lib.Console,
+) -> None:
+  """Computes tasks, and saves their results, or why they failed."""
+  by_name = {task.name: task for task in tasks}
+  function = functools.partial(_timed, figure.compute)
+  failed = 0
+  outcomes = compute(function, [pool.Task(x.name, x) for x in tasks])
+  for done, (named, outcome) in enumerate(outcomes, start=1):
+    if isinstance(outcome, pool.Failure):
+      failed += 1
+      results.write_failure(by_name[named.name], outcome.details or outcome.problem)
+      console_lib.print_error(f"{named.name} failed: {outcome.problem}.")
+    else:
+      results.write(by_name[named.name], outcome)
+      console.line(f"  {done} of {len(tasks)}: {named.name}")
+  if failed:
+    console_lib.print_error(
+      f"{figure.name} is not drawn: {failed} of {len(tasks)} tasks failed; run the "
+      "same command again to compute the missing ones."
+    )
+
+
+def _timed(
+  compute: Callable[[types.Settings], types.Results], task: types.Task
+) -> types.CompletedTask:
+  start = time.monotonic()
+  results = compute(task.settings)
+  seconds = time.monotonic() - start
+  found = _versions()
+  return types.CompletedTask(task.name, task.settings, results, seconds, found)
+
+
+@functools.cache
+def _versions() -> dict[str, Any]:
+  return versions.collect()
 
 
 def _recorded(finding: types.Finding) -> dict[str, Any]:

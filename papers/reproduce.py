@@ -76,16 +76,15 @@ FLAGS = {
       "workers",
       "=INT",
       None,
-      "Number of tasks at a time, on Ray. With 1, or without Ray, this process runs\n"
-      "one task after another. [one per core]",
+      "Number of tasks at a time, each in a process. [one per core]",
       parser=flag_table.WholeNumber(1),
     ),
     flag_table.Flag(
       "ray_address",
       "=ADDRESS",
       None,
-      "Address of a Ray cluster with explorax installed on all its machines. [starts\n"
-      "Ray on this machine]",
+      "Address of a Ray cluster that computes the tasks, with explorax installed on\n"
+      "all its machines.",
     ),
     flag_table.Flag(
       "output",

@@ -2,16 +2,16 @@
 
 import functools
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 
-from explorax.experiments import command, output, overrides
+from explorax.experiments import command, output, overrides, pool, signals
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import plots
-from explorax.experiments.tasks import pool as pool_lib
 from explorax.papers import registry, report
 
 
@@ -44,11 +44,23 @@ def _draw(
   console = console_lib.Console(sys.stdout)
   workers = given["workers"]
   if workers is None and jax.default_backend() != "cpu":
-    workers = 1  # Ray's workers compute on the CPU.
-  address = given["ray_address"]
-  with pool_lib.Pool(console, workers=workers, ray_address=address) as pool:
+    workers = 1  # Other processes compute on the CPU.
+  code = 0
+  with signals.stop_on_signals(_announce) as stop:
+    compute = functools.partial(
+      pool.compute, workers=workers, ray_address=given["ray_address"], stop=stop
+    )
     for request in requests:
-      if not request.make(pool, directory, console) and pool.is_stopped():
+      is_drawn = request.make(compute, directory, console)
+      if stop():
         console_lib.print_error("stopped; run the same command again to resume.")
-        return pool.exit_code
-    return 1 if pool.failed else 0
+        return stop.exit_code
+      code = code if is_drawn else 1
+  return code
+
+
+def _announce(number: signal.Signals) -> None:
+  del number
+  console_lib.alert(
+    "stopping; finished results are kept (send it again to quit at once)"
+  )

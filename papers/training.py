@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, launch
+from explorax.experiments import job, launch, pool
 from explorax.experiments.runners import core
-from explorax.papers import types
 
 
 class Trained(NamedTuple):
@@ -28,24 +27,21 @@ class Trained(NamedTuple):
 
 def train(
   config: config_lib.RunConfig,
-  context: types.TaskContext,
   given: job.Given | None = None,
   *,
   on_episode: Callable[[core.Episode], None] | None = None,
-  share: Callable[[], float] | None = None,
+  is_over: Callable[[], bool] = lambda: False,
 ) -> Trained:
-  """Trains the seeds of a run; reports its progress.
+  """Trains the seeds of a run; measures its time.
 
   Args:
-    config: of the run, with `steps` unless there is a `share`.
-    context: of the task.
+    config: of the run.
     given: objects that the names in the config do not make.
     on_episode: gets the episodes of training, which are then not kept.
-    share: the share of the work that is finished, which ends training when it is 1;
-      None: that of the steps.
+    is_over: ends training when it is true, before the limits of the config.
 
   Raises:
-    InterruptedTaskError: if training was stopped before its end.
+    StoppedError: if a signal has stopped it.
   """
   length = config.steps or math.inf
   episodes: dict[int, list[core.Episode]] = {seed: [] for seed in config.seeds}
@@ -74,9 +70,7 @@ def train(
 
   def stop() -> bool:
     measure()
-    done = min(1.0, steps / length) if share is None else share()
-    context.report(done)
-    return share is not None and done >= 1.0
+    return is_over()
 
   results = launch.train_without_files(
     config,
@@ -88,9 +82,8 @@ def train(
     ),
     given,
   )
-  is_over = share is not None and share() >= 1.0
-  if not is_over and any(result.interrupted for result in results.values()):
-    raise types.InterruptedTaskError
+  if not is_over() and any(result.interrupted for result in results.values()):
+    raise pool.StoppedError
   num_steps, seconds = (y - x for x, y in zip(middle, end, strict=True))
   seconds /= num_steps * config.num_seeds or math.nan
   return Trained(episodes, evaluations, seconds)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments.tasks import types as task_types
 from explorax.papers import significance
 
 if TYPE_CHECKING:
@@ -20,13 +19,8 @@ if TYPE_CHECKING:
 else:  # matplotlib is imported only when a figure is drawn.
   Axes = Drawing = Any
 
-# Types of tasks, see `tasks.types`. The results of a figure's task are arrays by name.
-Task = task_types.Task
-CompletedTask = task_types.CompletedTask
-Settings = task_types.Settings
-Results = task_types.Results
-TaskContext = task_types.TaskContext
-InterruptedTaskError = task_types.InterruptedTaskError
+Settings = Mapping[str, Any]  # In JSON's types.
+Results = dict[str, Any]  # numpy arrays, and values in JSON's types.
 
 
 T = TypeVar("T")
@@ -34,6 +28,38 @@ T = TypeVar("T")
 Distinct = Annotated[tuple[T, ...], ranges.Distinct()]
 Rising = Annotated[tuple[T, ...], ranges.Rising()]
 Size = Annotated[int, ranges.Range(ge=2)]  # Of a problem.
+
+
+class Task(NamedTuple):
+  """A part of a figure that is computed as a whole, and whose results are saved.
+
+  Attributes:
+    name: unique in its figure.
+    settings: everything that determines the results.
+    weight: its expected duration, relative to the other tasks.
+  """
+
+  name: str
+  settings: Settings
+  weight: float = 1.0
+
+
+class CompletedTask(NamedTuple):
+  """A task's results.
+
+  Attributes:
+    name: the task's.
+    settings: the task's.
+    results: by name.
+    seconds: its duration.
+    versions: of Python, the packages and the machine (`versions.collect`).
+  """
+
+  name: str
+  settings: Settings
+  results: Results
+  seconds: float
+  versions: Mapping[str, Any]
 
 
 class Table(tuple[CompletedTask, ...]):
@@ -228,8 +254,8 @@ class Figure:
     tasks: config → the tasks.
     then: (config, their results) → further tasks, such as those with settings that the
       first ones have chosen; None for none.
-    compute: (a task's settings, its context) → its results. It must be a function at
-      the top level of a module, because other processes import it by name.
+    compute: a task's settings → its results. It must be a function at the top level of
+      a module, because other processes import it by name.
     panels: config → rows of panels (`panels.Panel`). A panel that is in several cells
       covers them; None leaves a cell empty.
     claims: config → the claims.
@@ -239,8 +265,6 @@ class Figure:
     height: of a row of panels, in inches.
     large: whether its full version takes many hours, or a cluster; then it must be
       chosen by its name, and the documentation may be without its results.
-    revision: a number to increase when the tasks compute something else; stored results
-      of other revisions are refused.
   """
 
   name: str
@@ -250,7 +274,7 @@ class Figure:
   config: Any
   quick: Any
   tasks: Callable[[Any], Sequence[Task]]
-  compute: Callable[[Settings, TaskContext], Results]
+  compute: Callable[[Settings], Results]
   panels: Callable[[Any], Sequence[Sequence[Any]]]
   claims: Callable[[Any], Sequence[Claim]]
   caption: str = "Lines: means over seeds; bands: 95 % bootstrap intervals."
@@ -259,7 +283,6 @@ class Figure:
   then: Callable[[Any, Table], Sequence[Task]] | None = None
   text: Callable[[Any, Table], str] | None = None
   large: bool = False
-  revision: int = 1
 
   @property
   def file_name(self) -> str:

@@ -37,8 +37,7 @@ MAINS = {
 ORDER = (
   {"config", "presets", "recording", "checkpoints"},
   {"runners"},
-  {"tasks"},
-  {"sweeps", "reports"},
+  {"reports"},
   MAINS,
 )
 
@@ -66,7 +65,7 @@ ONLY_IN = {
   "ray": (
     "experiments/processes.py",
     "experiments/runners/distributed.py",
-    "experiments/tasks",
+    "experiments/pool.py",
   ),
 }
 
@@ -213,7 +212,7 @@ def test_imports_within_experiments_point_one_way():
     for target in sorted(targets)
     if source in rank and rank.get(target, 0) > rank[source]
   ]
-  assert not wrong, "mains → sweeps, reports → tasks → runners → the others"
+  assert not wrong, "mains → reports → runners → the others"
 
 
 @pytest.mark.parametrize("folder", ["agents", "experiments", "papers"])

@@ -28,14 +28,15 @@ from explorax.experiments import (
   config,
   evaluate,
   flag_table,
+  grid,
   job,
   overrides,
   presets,
   report,
   run,
   sweep,
+  tuning,
 )
-from explorax.experiments.sweeps import grid, grids, selection
 from explorax.papers import registry, reproduce
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -162,10 +163,11 @@ def _parse_run(argv: list[str]) -> None:
 
 def _parse_sweep(argv: list[str]) -> None:
   given = {**flag_table.parse(sweep.FLAGS, argv), "workers": None}
-  agents, envs = selection.agents(given["agents"]), selection.environments(given)
-  tried, given["set"] = grids.from_settings(given["set"], agents)
-  agents = list(grids.variants(tried, "", agents)) if tried else agents
-  assert grid.configs(given, agents, envs, given["output"])
+  agents = grid.agents(given["agents"])
+  envs = grid.environments(given["sweep"], given["envs"])
+  tried, given["set"] = tuning.from_flags(given, agents)
+  agents = tuning.variants(tried, agents) if tried else agents
+  assert grid.configs(given, agents, envs, pathlib.Path(given["output"]))
 
 
 def _parse_figure(argv: list[str]) -> None:

@@ -18,7 +18,6 @@ from explorax.experiments.reports import (
   runs,
 )
 from explorax.experiments.reports import cells as cells_lib
-from explorax.experiments.tasks import index
 
 _MAX_CURVES = 24  # Environments; with more, bsuite's have no curves of returns.
 
@@ -181,10 +180,10 @@ def _remarks(content: Content) -> list[str]:
 
 
 def _missing_rows(
-  missing: Sequence[index.Entry],
+  missing: Sequence[tuple[str, str, str]],
 ) -> list[tuple[tuple[str, str, str], int]]:
   """((environment, agent, reason), number of runs), bsuite's ids together."""
-  rows = ((x.env.partition("/")[0], x.agent, x.left_out) for x in missing)
+  rows = ((env.partition("/")[0], agent, why) for env, agent, why in missing)
   return list(collections.Counter(rows).items())
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from explorax.environments import atari_profiles
 from explorax.experiments import config, errors, overrides
 from explorax.experiments.recording import metrics_csv
-from explorax.experiments.tasks import index
-from explorax.experiments.tasks import runs as run_tasks
 
 _RECORD, _METRICS, _BSUITE = "config.json", "metrics.csv", "bsuite"
 _EVALUATIONS, _LEARNER = "evaluation.csv", "learner.csv"
+_ERROR = "error.txt"
+INDEX = "sweep.json"
+_MAY_BE_NAN = {"steps_per_second", "treasure_rate"}
 _GAME_OVER = "game_over"  # See `atari_profiles.Profile.episode_metrics`.
 # What may distinguish two runs of an agent beside its own settings.
 _OTHER_SETTINGS = ("runner", "replay", "num_envs", "num_actors")
@@ -144,13 +145,14 @@ class Runs:
   Attributes:
     runs: each seed of a kind once; of a sweep in its order.
     commands: the command lines of sweeps.
-    missing: the runs of sweeps that are not finished; `left_out` says why.
+    missing: of each run of sweeps that is not finished: its environment, its agent, and
+      why, in a few words.
     remarks: a sentence for each run that is left out.
   """
 
   runs: Sequence[Run]
   commands: Sequence[str]
-  missing: Sequence[index.Entry]
+  missing: Sequence[tuple[str, str, str]]
   remarks: Sequence[str]
 
 
@@ -190,12 +192,12 @@ def read_all(words: Sequence[str]) -> Runs:
     kept[key] = run
   statuses = {run.path: run.status for run in kept.values()}
   for top in dict.fromkeys(tops):
-    asked = index.read(top)
-    commands += asked.commands
+    index = read_index(top)
+    commands += index["commands"]
     missing += [
-      entry._replace(left_out=reason)
-      for entry in asked.runs
-      if (reason := _problem(top, entry, statuses))
+      (run["env"], run["agent"], reason)
+      for run in index["runs"]
+      if (reason := _problem(top / run["path"], statuses))
     ]
   return Runs([*kept.values()], commands, missing, remarks)
 
@@ -230,7 +232,7 @@ def read(path: pathlib.Path) -> Run:
     raise errors.SetUpError(
       f"{relative(file)} cannot be read ({errors.describe(error)})."
     ) from error
-  summary = _summary(path)
+  summary = read_summary(path)
   return Run(path, record, settings, summary, steps.astype(np.int64), returns, bsuite)
 
 
@@ -242,6 +244,38 @@ def _check_evaluations(run: Run) -> None:
   except _UNREADABLE as error:
     raise errors.SetUpError(
       f"{relative(run.path / _EVALUATIONS)} cannot be read ({errors.describe(error)})."
+    ) from error
+
+
+def read_summary(path: pathlib.Path) -> dict[str, Any]:
+  """The content of a run's `summary.json`; {} without one, or if it is damaged.
+
+  NaN, which JSON stores as null, is NaN.
+  """
+  try:
+    content = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+    for name in _MAY_BE_NAN & content.keys():
+      content[name] = math.nan if content[name] is None else content[name]
+    return content
+  except (OSError, ValueError, AttributeError):
+    return {}
+
+
+def read_index(path: pathlib.Path) -> dict[str, list[Any]]:
+  """The commands of a sweep, and the runs that they asked for; of no sweep: none.
+
+  Raises:
+    SetUpError: if the file is damaged.
+  """
+  try:
+    index = json.loads((path / INDEX).read_text(encoding="utf-8"))
+    return {name: list(index[name]) for name in ("commands", "runs")}
+  except FileNotFoundError:
+    return {"commands": [], "runs": []}
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise errors.SetUpError(
+      f"{path / INDEX} is damaged; delete it, and run the sweep's command again to "
+      "rewrite it."
     ) from error
 
 
@@ -304,7 +338,7 @@ def _find(top: pathlib.Path) -> list[pathlib.Path]:
     if _METRICS in files or (_RECORD in files and _BSUITE in folders):
       folders.clear()
       found.append(path)
-  order = {str(top / entry.path): i for i, entry in enumerate(index.read(top).runs)}
+  order = {str(top / run["path"]): i for i, run in enumerate(read_index(top)["runs"])}
   found.sort(key=lambda path: order.get(str(path), len(order)))
   if not found and not order:
     raise errors.SetUpError(
@@ -314,19 +348,15 @@ def _find(top: pathlib.Path) -> list[pathlib.Path]:
   return found
 
 
-def _problem(
-  top: pathlib.Path, entry: index.Entry, statuses: Mapping[pathlib.Path, str]
-) -> str:
+def _problem(path: pathlib.Path, statuses: Mapping[pathlib.Path, str]) -> str:
   """Why a run of a sweep is not finished; '' if it is."""
-  path = (top / entry.path).resolve()
+  path = path.resolve()
   if statuses.get(path) == "finished":
     return ""
-  if entry.left_out:
-    return entry.left_out
   for folder in (path, path.parent):  # The latter if one program trains all seeds.
-    failure = folder / run_tasks.FAILURE
-    if failure.exists():
-      return failure.read_text(encoding="utf-8").partition("\n")[0].removesuffix(".")
+    if (folder / _ERROR).exists():
+      lines = (folder / _ERROR).read_text(encoding="utf-8").splitlines()
+      return lines[-1].removesuffix(".") if lines else "it failed"
   return statuses.get(path, "it has not been run yet")
 
 
@@ -367,10 +397,3 @@ def _log(file: pathlib.Path) -> Log:
   if log["episode"][0] < 1 or not (np.diff(log["episode"]) > 0).all():
     raise ValueError("its episodes do not increase from 1")
   return log
-
-
-def _summary(path: pathlib.Path) -> dict[str, Any]:
-  try:
-    return run_tasks.summary(path)
-  except (OSError, ValueError, AttributeError):
-    return {}

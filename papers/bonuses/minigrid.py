@@ -210,7 +210,7 @@ def tuning_text(table: types.Table, task: str, settings: Mapping[str, str]) -> s
   )
 
 
-def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def run(settings: types.Settings) -> types.Results:
   """Trains a seed until it has solved its task, in the tuning to the end.
 
   Returns:
@@ -219,11 +219,8 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
   (seed,), name, num_steps = settings["seeds"], settings["task"], settings["num_steps"]
   ends: list[tuple[int, float]] = []
 
-  def share() -> float:
-    if not ends:
-      return 0.0
-    is_over = not settings["tuning"] and _solved_at(np.array(ends)) > 0
-    return 1.0 if is_over else ends[-1][0] / num_steps
+  def is_over() -> bool:
+    return bool(ends) and not settings["tuning"] and _solved_at(np.array(ends)) > 0
 
   training.train(
     config_lib.RunConfig(
@@ -236,10 +233,9 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       steps=num_steps,
       eval_episodes=0,
     ),
-    context,
     job.Given(environment=environments.wrap(navix_tasks.make(name), seed=seed)),
     on_episode=lambda x: ends.append((x.env_steps, x.episode_return)),
-    share=share,
+    is_over=is_over,
   )
   return successes({seed: ends}, num_steps)
 

@@ -85,7 +85,7 @@ def _tasks(
   )
 
 
-def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def run(settings: types.Settings) -> types.Results:
   """Trains PPO with one seed; returns its `minigrid.successes`."""
   import gymnasium  # noqa: PLC0415
   import stable_baselines3  # noqa: PLC0415
@@ -111,7 +111,6 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       for info in self.locals["infos"]:
         if "episode" in info:  # Monitor's, of the environment's rewards alone.
           ends.append((self.num_timesteps, info["episode"]["r"]))
-      context.report(min(1.0, self.num_timesteps / num_steps))
       return True
 
   ppo = stable_baselines3.PPO(

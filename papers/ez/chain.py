@@ -56,8 +56,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  del context
+def _compute(settings: types.Settings) -> types.Results:
   problem = runs.chain(settings["size"], settings["step_size"], settings["discount"])
   rule = runs.make_law(settings, settings["epsilon"])
   return runs.learn(problem, rule, settings["seeds"], settings["episodes"])

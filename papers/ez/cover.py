@@ -56,9 +56,8 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def compute(settings: types.Settings) -> types.Results:
   """The step of the last pair's first visit, `[S]`; `steps` if one has no visit."""
-  del context
   rule = runs.make_law(settings, epsilon=1.0)
   visits = runs.wander(
     runs.chain(settings["size"]), rule, settings["seeds"], settings["steps"], pairs=True

@@ -356,13 +356,12 @@ def of(settings: types.Settings) -> Any:
   )
 
 
-def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def run(settings: types.Settings) -> types.Results:
   """Computes a `task` from its settings.
 
   Returns:
     The results of `runs.learn` that the domain keeps, or those of `runs.wander`.
   """
-  del context
   domain, seeds = of(settings), settings["seeds"]
   problem = domain.problem()
   if settings["what"] == "map":

@@ -44,8 +44,7 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  del context
+def _compute(settings: types.Settings) -> types.Results:
   size, steps = settings["size"], settings["steps"]
   problem = domains.GridWorld(size, time_limit=steps).problem()
   # "A similar gridworld": here without a goal, so that a trial is a single episode.

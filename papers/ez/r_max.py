@@ -35,9 +35,9 @@ def _tasks(config: Config) -> list[types.Task]:
   return tasks
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings) -> types.Results:
   if settings["rule"] != "r_max":
-    return domains.run(settings, context)
+    return domains.run(settings)
   domain = domains.of(settings)
   problem = domain.problem()
   threshold, num_actions = settings["threshold"], problem.environment.num_actions

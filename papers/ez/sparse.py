@@ -26,7 +26,7 @@ class Config(ranges.Checked):
   seeds_per_task: ranges.PositiveInt = 10  # They run in one program.
 
 
-def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def run(settings: types.Settings) -> types.Results:
   """Trains the seeds of a task in one program, with an evaluation at the end.
 
   The only reward of an episode is 1, at the goal.
@@ -48,7 +48,6 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       steps=settings["num_steps"],
       eval_episodes=settings["eval_episodes"],
     ),
-    context,
   )
   goals = [
     np.array([x.episode_return for x in trained.episodes[seed]]) > 0 for seed in seeds

@@ -37,13 +37,12 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def compute(settings: types.Settings) -> types.Results:
   """The worlds: `cells` `[S, N, N]`, `start` and `goal` `[S, 2]`; and of each `[S]`:
 
   the shortest way's steps, −1 if there is none; how many positions can be reached; and
   the share of the filled ones.
   """
-  del context
   maps = [
     domains.draw_map(settings["kind"], settings["density"], settings["size"], seed)
     for seed in settings["seeds"]

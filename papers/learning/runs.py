@@ -31,11 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, output, processes
+from explorax.experiments import grid, job, output, processes
 from explorax.experiments.recording import console
 from explorax.experiments.reports import runs as runs_lib
-from explorax.experiments.sweeps import grid
-from explorax.experiments.tasks import pool
 from explorax.papers.learning import experiments, tables
 
 Row = tables.Row
@@ -169,8 +167,7 @@ def compute(
   """Computes the missing runs; returns the rows of all finished ones, and a code."""
   directory, here = output.RunDirectory.create(folder), console.Console(sys.stdout)
   configs = [cell.config for cell in grids]
-  with pool.Pool(here, workers=workers) as where:
-    code = grid.Grid(configs, directory, sys.argv[1:], here).compute(where)
+  code = grid.compute(configs, sys.argv[1:], here, workers=workers)
   found = [row for cell in grids for row in rows(cell)]
   lines = "".join(json.dumps(row) + "\n" for row in found)
   directory.write("runs.jsonl", lambda file: file.write(lines.encode()))

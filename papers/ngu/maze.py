@@ -117,7 +117,7 @@ def _tasks(config: Config, first_seed: int = 0) -> list[types.Task]:
   ]
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _run(settings: types.Settings) -> types.Results:
   """Trains a seed; in evaluations the policy is greedy, as in table 7.
 
   Returns:
@@ -136,7 +136,6 @@ def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
       eval_every=settings["eval_every"],
       eval_episodes=settings["eval_episodes"],
     ),
-    context,
     job.Given(
       agent, environment, environments.wrap(maze, seed=seed + _EVALUATION_SEED)
     ),
@@ -293,7 +292,6 @@ FIGURES = (
     "means; bands: 95 % bootstrap intervals. Dashed: the whole maze; dotted: a policy "
     f"at random ({_RANDOM:g}).",
     height=3.6,
-    revision=4,
   ),
   types.Figure(
     name="ngu/variants",
@@ -324,7 +322,6 @@ FIGURES = (
     "marks: seeds, ten of NGU and five of the others; large ones: means with 95 % "
     f"t-intervals. Dotted: a policy at random ({_RANDOM:g}).",
     height=3.6,
-    revision=2,
   ),
   types.Figure(
     name="ngu/long",

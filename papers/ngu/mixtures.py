@@ -28,8 +28,7 @@ def _tasks(config: Config) -> list[types.Task]:
   return [types.Task("mixture", {**dataclasses.asdict(config), "seeds": [0]})]
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  del context
+def _run(settings: types.Settings) -> types.Results:
   size = settings["num_policies"]
   betas = exploration.mixture_betas(size, settings["beta"])
   discounts = exploration.mixture_discounts(

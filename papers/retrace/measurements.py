@@ -45,7 +45,7 @@ def control_runs(discount: float) -> dict[str, tuple[str, float]]:
   }
 
 
-def contraction(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def contraction(settings: types.Settings) -> types.Results:
   """The factor ‖M‖∞ of each operator, at each λ and distance between π and μ.
 
   Returns:
@@ -65,21 +65,20 @@ def contraction(settings: types.Settings, context: types.TaskContext) -> types.R
 
   results = {"distances": distances}
   radii = []
-  for i, kind in enumerate(CONTRACTING):
+  for kind in CONTRACTING:
     over_distances = jax.vmap(functools.partial(at, kind), (None, None, None, 0))
     matrices = jax.jit(jax.vmap(over_distances, (0, 0, None, None)))
     norms = []
-    for j, lambda_ in enumerate(settings["lambdas"]):
+    for lambda_ in settings["lambdas"]:
       found = np.asarray(matrices(mdps, pis, lambda_, distances), np.float64)
       norms.append(np.max(np.sum(np.abs(found), axis=-1), axis=-1))
       if kind == "harutyunyan_q_lambda":
         radii.append(np.max(np.abs(np.linalg.eigvals(found)), axis=-1))
-      context.report((i + (j + 1) / len(settings["lambdas"])) / len(CONTRACTING))
     results[kind] = np.stack(norms)
   return {**results, "radius": np.stack(radii)}
 
 
-def control(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def control(settings: types.Settings) -> types.Results:
   """‖Q_k − Q*‖∞ of Q_{k+1} = RQ_k with a greedy π, `[N, K + 1]` for each run.
 
   μ is fixed: it mostly takes the worst action by Q*. Q_0 is pessimistic,
@@ -106,16 +105,12 @@ def control(settings: types.Settings, context: types.TaskContext) -> types.Resul
     return errors
 
   results = {}
-  runs = control_runs(discount)
-  for i, (name, (kind, lambda_)) in enumerate(runs.items()):
+  for name, (kind, lambda_) in control_runs(discount).items():
     results[name] = np.asarray(errors_of(kind, lambda_, mdps, bests))
-    context.report((i + 1) / len(runs))
   return results
 
 
-def sampled_returns(
-  settings: types.Settings, context: types.TaskContext
-) -> types.Results:
+def sampled_returns(settings: types.Settings) -> types.Results:
   """Bias and standard deviation of returns at λ = 1 from the values Q of some policy.
 
   Q are the values of a random policy that differs from π. All results are
@@ -137,7 +132,6 @@ def sampled_returns(
     one = jax.tree.map(lambda x, seed=seed: x[seed], drawn)
     key = jax.random.fold_in(jax.random.key(2), seed)
     parts.append(_returns_of_one(key, *one, lengths=lengths, **static))
-    context.report((seed + 1) / settings["num_seeds"])
   return {
     name: np.stack([np.asarray(part[name]) for part in parts]) for name in parts[0]
   }

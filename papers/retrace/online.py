@@ -101,7 +101,7 @@ def _float64() -> Iterator[None]:
     jax.config.update("jax_enable_x64", before)
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings) -> types.Results:
   """In float64: `errors` ‖Q_k − Q*‖∞ `[N, 1 + P]`, from Q_0 on, and `commutator` `[N]`.
 
   Q_0 is uniform between the smallest and the largest possible value. The commutator is
@@ -116,10 +116,9 @@ def _compute(settings: types.Settings, context: types.TaskContext) -> types.Resu
     )
     state, error = start(drawn, keys)
     errors = [error]
-    for i in range(settings["num_points"]):
+    for _ in range(settings["num_points"]):
       state, error = advance(drawn, state)
       errors.append(error)
-      context.report((i + 1) / settings["num_points"])
     found = np.nan_to_num(np.stack(errors, axis=1), nan=_HUGE, posinf=_HUGE)
     return {
       "errors": np.minimum(found, _HUGE),

@@ -81,8 +81,8 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
-  return _PARTS[settings["part"]][0](settings, context)
+def _compute(settings: types.Settings) -> types.Results:
+  return _PARTS[settings["part"]][0](settings)
 
 
 def _label(kind: str) -> str:

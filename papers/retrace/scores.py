@@ -108,7 +108,7 @@ def agent_config(settings: types.Settings) -> Any:
   )
 
 
-def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def run(settings: types.Settings) -> types.Results:
   """`scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it."""
   game, steps, seeds = GAMES[settings["game"]], settings["num_steps"], settings["seeds"]
   environment, params = jax_environments.make(game.environment)
@@ -117,7 +117,6 @@ def run(settings: types.Settings, context: types.TaskContext) -> types.Results:
     agent_config(settings),
     environment,
     own_params=[params] * len(seeds),
-    context=context,
     steps=steps,
   ).episodes
   return {

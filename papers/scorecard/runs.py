@@ -313,7 +313,7 @@ def _tasks(
   )
 
 
-def compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def compute(settings: types.Settings) -> types.Results:
   """Trains the seeds of a task and evaluates them at the end.
 
   In Deep Sea each seed has its own action mapping.
@@ -338,7 +338,6 @@ def compute(settings: types.Settings, context: types.TaskContext) -> types.Resul
       steps=settings["num_steps"],
       eval_episodes=settings["eval_episodes"],
     ),
-    context,
     given,
   )
   returns = [

@@ -60,12 +60,11 @@ def _tasks(config: Config) -> list[types.Task]:
   ]
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings) -> types.Results:
   seeds, found = settings["seeds"], []
   one = _moments if settings["what"] == "moments" else _world
-  for done, seed in enumerate(seeds):
+  for seed in seeds:
     found.append(one(settings, np.random.default_rng(seed)))
-    context.report((done + 1) / len(seeds))
   return {name: np.stack([x[name] for x in found]) for name in found[0]}
 
 

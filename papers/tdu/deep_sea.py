@@ -219,6 +219,5 @@ FIGURES = (
     claims=_claims,
     caption="A mark is a run of a seed; a hollow one, at the limit, stands for all "
     "that were not solved. On the right: the number of runs solved, by the treasure.",
-    revision=2,
   ),
 )

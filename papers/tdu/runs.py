@@ -60,9 +60,8 @@ def train(
   environment: jax_types.Environment,
   *,
   own_params: Sequence[jax_types.Params] = (),
-  context: types.TaskContext,
   on_episode: Callable[[core.Episode], None] | None = None,
-  share: Callable[[], float] | None = None,
+  is_over: Callable[[], bool] = lambda: False,
   **end: Any,
 ) -> training.Trained:
   """`training.train` of an agent on the device with a task's seeds, consecutive ones.
@@ -77,14 +76,13 @@ def train(
     config_lib.RunConfig(
       runner="device", seed=first, num_seeds=1 + len(others), **end, eval_episodes=0
     ),
-    context,
     job.Given(
       agent=preset.make_agent(config, environments.spec(adapter)),
       environment=adapter,
       params=own_params,
     ),
     on_episode=on_episode,
-    share=share,
+    is_over=is_over,
   )
 
 
@@ -109,14 +107,18 @@ class Progress:
       seed: collections.deque[float](maxlen=_WINDOW) for seed in self._rules
     }
 
-  def is_over(self, seed: int) -> bool:
+  def is_over(self) -> bool:
+    """Whether all seeds have ended."""
+    return all(map(self._has_ended, self._rules))
+
+  def _has_ended(self, seed: int) -> bool:
     solved = self._rules[seed].treasure_episode is not None
     done = solved and (self._until is None or self._mastered[seed] > 0)
     return done or self._episodes[seed] >= self._limit
 
   def count(self, seed: int, metrics: Mapping[str, float]) -> None:
     """Counts an episode with these metrics, unless the seed has ended."""
-    if self.is_over(seed):
+    if self._has_ended(seed):
       return
     self._episodes[seed] += 1
     found, rule = metrics["denoised_return"], self._rules[seed]
@@ -126,14 +128,6 @@ class Progress:
     rate = sum(self._last[seed]) / _WINDOW
     if self._until is not None and rate >= self._until * rule.best_rate:
       self._mastered[seed] = self._mastered[seed] or self._episodes[seed]
-
-  def share(self) -> float:
-    """The share of the work that is done; 1 when all seeds have ended."""
-    shares = [
-      1.0 if self.is_over(seed) else episodes / self._limit
-      for seed, episodes in self._episodes.items()
-    ]
-    return sum(shares) / len(shares)
 
   def results(self) -> types.Results:
     """For each seed, int32 `[S]`.
@@ -162,7 +156,6 @@ def solve(
   *,
   rule: Callable[[], environments.SolvedRule],
   metrics: Callable[[core.Episode], Mapping[str, float]],
-  context: types.TaskContext,
   own_params: Sequence[jax_types.Params] = (),
 ) -> types.Results:
   """Runs an agent until all seeds have solved a problem or reached the episode limit.
@@ -176,9 +169,8 @@ def solve(
     config,
     environment,
     own_params=own_params,
-    context=context,
     on_episode=lambda episode: progress.count(episode.seed, metrics(episode)),
-    share=progress.share,
+    is_over=progress.is_over,
     episodes=settings["max_episodes"],
   )
   return progress.results()
@@ -221,9 +213,7 @@ def deep_sea_rule(size: int, stochastic: bool) -> environments.SolvedRule:
   return rule
 
 
-def solve_deep_sea(
-  settings: types.Settings, context: types.TaskContext, config: Any = None
-) -> types.Results:
+def solve_deep_sea(settings: types.Settings, config: Any = None) -> types.Results:
   """`solve` for Deep Sea of a `size`, `stochastic` or not.
 
   In the paper, a size is solved when the average regret falls below 0.9. In the
@@ -241,7 +231,6 @@ def solve_deep_sea(
     environment,
     rule=lambda: deep_sea_rule(settings["size"], stochastic),
     metrics=lambda episode: episode.metrics,
-    context=context,
     own_params=own_mappings(environment, settings["seeds"]) if is_own else [],
   )
 
@@ -256,7 +245,7 @@ def own_mappings(
   ]
 
 
-def solve_tree(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def solve_tree(settings: types.Settings) -> types.Results:
   """`solve` for a binary tree of a depth `size`, another one for each seed.
 
   The paper does not define when a tree is solved. We use Deep Sea's rule: the average
@@ -274,7 +263,6 @@ def solve_tree(settings: types.Settings, context: types.TaskContext) -> types.Re
     ],
     rule=lambda: environments.SolvedRule(min_episode=10),
     metrics=_tree_metrics,
-    context=context,
   )
 
 

@@ -69,14 +69,14 @@ def _label(agent: types.Settings) -> str:
   return f"{rule}{torso}{', priors' if agent['prior_scale'] else ''}"
 
 
-def _compute(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _compute(settings: types.Settings) -> types.Results:
   config = presets.PRESETS[settings["agent"]].config
   changes = {name: settings[name] for name in ("shared_torso", "prior_scale")}
   if settings["scale"] is not None:
     rule = dataclasses.replace(config.exploration, scale=settings["scale"])
     changes["exploration"] = rule
   config = dataclasses.replace(config, **changes)
-  return runs.solve_deep_sea(settings, context, config)
+  return runs.solve_deep_sea(settings, config)
 
 
 def _panels(config: Config) -> list[list[panels.Panel]]:

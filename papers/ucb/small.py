@@ -109,13 +109,13 @@ def agent_config(settings: types.Settings, **changes: Any) -> Any:
   return dataclasses.replace(preset.config, **changes)
 
 
-def _run(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def _run(settings: types.Settings) -> types.Results:
   if settings["problem"] == "deep_sea":
-    return runs.solve_deep_sea(settings, context, agent_config(settings))
-  return play(settings, context)
+    return runs.solve_deep_sea(settings, agent_config(settings))
+  return play(settings)
 
 
-def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
+def play(settings: types.Settings) -> types.Results:
   """Learns for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
 
   `environment` in the settings names an environment written in JAX; the default is
@@ -146,7 +146,6 @@ def play(settings: types.Settings, context: types.TaskContext) -> types.Results:
     config,
     environment,
     own_params=[params] * len(seeds),
-    context=context,
     steps=num_steps,
   )
   found = []

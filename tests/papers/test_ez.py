@@ -24,7 +24,7 @@ def learn(
   domain: domains.Domain, seeds: Sequence[int], rule: str = "epsilon"
 ) -> types.Results:
   task = domains.task("task", domain, rule, seeds)
-  return domains.run(task.settings, types.TaskContext())
+  return domains.run(task.settings)
 
 
 def test_a_seed_gives_the_same_beside_others():
@@ -142,7 +142,7 @@ def test_cover_time_of_the_shortest_chain():
   # episode goes down, right and down, or right and right: probabilities ½, ¼ and ¼.
   settings = {"law": "exponential", "parameter": 0.0, "size": 2, "cap": 10_000}
   settings |= {"steps": 200, "seeds": list(range(400))}
-  steps = cover.compute(settings, types.TaskContext())["cover_steps"]
+  steps = cover.compute(settings)["cover_steps"]
   rng = np.random.default_rng(0)
   expected = []
   for _ in range(4000):
@@ -220,7 +220,7 @@ def count_steps(world: grid_maps.Map) -> dict[tuple[int, int], int]:
 @pytest.mark.parametrize("kind", domains.WORLDS)
 def test_ways_through_worlds(kind):
   settings = {"kind": kind, "density": 0.4, "size": 12, "seeds": list(range(8))}
-  results = worlds.compute(settings, types.TaskContext())
+  results = worlds.compute(settings)
   for seed in range(8):
     world = grid_maps.Map(*(results[name][seed] for name in grid_maps.Map._fields))
     steps = count_steps(world)

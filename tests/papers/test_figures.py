@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments import job, output, overrides
-from explorax.experiments.tasks import store
-from explorax.papers import panels, registry, types
+from explorax.papers import panels, registry, store, types
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "figures"
 
@@ -24,8 +23,7 @@ RUN = [
 
 def stored(figure: types.Figure) -> types.Table:
   """The results of all the figure's tasks in the documentation."""
-  made_by = {"figure": figure.name, "revision": figure.revision}
-  results = store.Store(output.RunDirectory(DOCS), f"raw/{figure.file_name}", made_by)
+  results = store.Store(output.RunDirectory(DOCS), f"raw/{figure.file_name}")
 
   def completed(tasks: list[types.Task]) -> types.Table:
     found = [done for task in tasks if (done := results.read(task)) is not None]
@@ -77,19 +75,18 @@ QUICK = (
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_quick_version_is_computed_and_judged(name):
-  figure, shares = registry.FIGURES[name], []
+  figure = registry.FIGURES[name]
   config = figure.quick
   table = types.Table(
     types.CompletedTask(
       task.name,
       task.settings,
-      figure.compute(task.settings, types.TaskContext(shares.append)),
+      figure.compute(task.settings),
       1.0,
       {},
     )
     for task in figure.tasks(config)
   )
-  assert all(0 <= share <= 1 for share in shares)
   assert all(f.claim and f.measured for f in figure.judge(config, table))
   pytest.importorskip("matplotlib")
   assert panels.draw(figure.panels(config), table, figure.height).axes

@@ -12,7 +12,7 @@ from explorax.papers import registry, report, reproduce, types
 pytest.importorskip("matplotlib")
 
 OWN = """
-import dataclasses, time
+import dataclasses
 import numpy as np
 from explorax import ranges
 from explorax.papers import claims, layers, panels, types
@@ -30,12 +30,7 @@ def tasks(config):
     for n in config.sizes
   ]
 
-def compute(settings, context):
-  print("begun", flush=True)
-  while settings["size"] == 99:
-    time.sleep(0.05)
-    context.report(0.5)
-  context.report(0.5)
+def compute(settings):
   if settings["size"] in fails:
     raise RuntimeError("a failure")
   computed.append(settings["size"])
@@ -54,7 +49,6 @@ FIGURE = types.Figure(
     claims.Check("it is there", lambda table: (f"{len(table)} tasks", True)),
   ],
 )
-NEWER = types.Figure(**{**vars(FIGURE), "revision": 2})
 STAGES = types.Figure(**{
   **vars(FIGURE),
   "then": lambda config, table: tasks(Config(sizes=(2 * len(table),))),
@@ -122,12 +116,10 @@ def test_a_figure_with_a_failed_task_is_finished_later(call, own, out):
   assert own.computed == [2, 3]
 
 
-def test_other_settings_and_revisions_are_computed_beside_what_there_is(call, own):
+def test_other_settings_are_computed_beside_what_there_is(call, own):
   for flags in ((), ("--seeds=2",), ()):
     call(*flags)
   assert own.computed == [3, 2, 3, 2]
-  call("--figure=my_figures:NEWER")
-  assert own.computed == [3, 2] * 3
 
 
 def test_further_tasks_follow_from_the_results_of_the_first(call, own, out):

@@ -13,13 +13,11 @@ def played(good_from, max_episodes, rule, **settings) -> runs.Progress:
   """Episodes that find the treasure from each seed's n-th on."""
   settings |= {"seeds": list(range(len(good_from))), "max_episodes": max_episodes}
   progress = runs.Progress(settings, rule)
-  shares = []
   for episode in range(1, max_episodes + 1):
     for seed, first in enumerate(good_from):
       bad = float(episode < first)
       progress.count(seed, {"bad_episode": bad, "denoised_return": 1.0 - bad})
-    shares.append(progress.share())
-  assert shares == sorted(shares) and shares[-1] == 1.0
+  assert progress.is_over()
   return progress
 
 
@@ -68,18 +66,15 @@ def test_unsolved_problems_count_with_the_limit():
 def test_seeds_learn_side_by_side_in_problems_of_their_own(own_mapping):
   """A plain DQN, which compiles quickly, in trees and in Deep Sea."""
   settings = {"agent": "dqn", "size": 3, "max_episodes": 12, "seeds": [0, 1]}
-  shares = []
-  context = types.TaskContext(shares.append)
   if own_mapping:
-    results = runs.solve_deep_sea({**settings, "own_mapping": True}, context)
+    results = runs.solve_deep_sea({**settings, "own_mapping": True})
   else:
-    results = runs.solve_tree(settings, context)
+    results = runs.solve_tree(settings)
   solved = results["solved"]
   np.testing.assert_array_equal(
     results["episodes"], np.where(solved > 0, solved, settings["max_episodes"])
   )
   assert (results["treasures"] <= results["episodes"]).all()
-  assert shares and shares == sorted(shares)
 
 
 def test_the_bias_of_uncertainty_is_that_of_the_lemmas():

@@ -6,7 +6,7 @@ import pytest
 
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import core
-from explorax.papers import training, types
+from explorax.papers import training
 
 
 def test_a_steps_time_is_that_of_the_second_half_without_the_evaluation(monkeypatch):
@@ -27,6 +27,6 @@ def test_a_steps_time_is_that_of_the_second_half_without_the_evaluation(monkeypa
   monkeypatch.setattr(training.time, "process_time", lambda: now)
   monkeypatch.setattr(training.launch, "train_without_files", train)
   config = config_lib.RunConfig("dqn", env="jax:catch", seed=0, steps=1000)
-  trained = training.train(config, types.TaskContext())
+  trained = training.train(config)
   assert trained.step_seconds == pytest.approx(2.0 / 400)
   assert len(trained.episodes[0]) == 3

@@ -86,7 +86,7 @@ def write_sweep():
   """Writes the directories of runs on bsuite with only bsuite's logs.
 
   Called with (path, done, episodes, missing): done is (agent, id, seed) → log, where
-  agent may have settings, and missing is (agent, id, seed) → why.
+  agent may have settings, and missing are (agent, id, seed).
   """
 
   def write(path, done, episodes=10**6, missing=()):
@@ -94,10 +94,8 @@ def write_sweep():
     for agent, bsuite_id, seed in (*done, *missing):
       env = f"bsuite:{bsuite_id}"
       name = f"{agent}/{bsuite_id.replace('/', '-')}/seed{seed}".replace(":", ".")
-      entry = {"path": name, "agent": agent, "env": env, "seed": seed}
-      reason = dict(missing).get((agent, bsuite_id, seed), "")
-      entries.append({**entry, "left_out": reason})
-      if reason:
+      entries.append({"path": name, "agent": agent, "env": env, "seed": seed})
+      if (agent, bsuite_id, seed) in missing:
         continue
       folder = path / name
       (folder / "bsuite").mkdir(parents=True)

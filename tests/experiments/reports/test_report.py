@@ -18,7 +18,6 @@ needs_matplotlib = pytest.mark.skipif(
 )
 AGENTS = ("bootstrapped_dqn", "tdu", "my_agents:make<b>")
 SHOWN = ("catch", "catch_noise", "deep_sea", "deep_sea_stochastic", "memory_len")
-WHY = "train-images are not in <mnist>"
 VOID = {"meta", "link", "img", "wbr"}
 
 
@@ -80,7 +79,7 @@ def made(logs, write_sweep, tmp_path_factory):
     for seed in (0, 1, 2)
     if (agent, seed) != (AGENTS[2], 2) and (agent, experiment) != (AGENTS[1], "catch")
   }
-  missing = {(agent, "mnist/0", seed): WHY for agent in AGENTS for seed in (0, 1)}
+  missing = [(agent, "mnist/0", seed) for agent in AGENTS for seed in (0, 1)]
   path = tmp_path_factory.mktemp("sweep") / "out"
   write_sweep(path, done, missing=missing)
   assert report.main([str(path)]) == 0
@@ -131,8 +130,8 @@ def test_scores_are_the_means_of_each_seeds_and_lie_in_their_intervals(made):
 def test_it_says_what_is_missing_and_how_each_number_was_made(made):
   path, done, page = made
   assert f"{len(done):,} runs of" in page.text and "6 runs of a sweep" in page.text
-  rows = page.tables["Missing runs"][1:]
-  assert rows == [["bsuite:mnist", agent, "2", WHY] for agent in AGENTS]
+  rows, x = page.tables["Missing runs"][1:], "bsuite:mnist"
+  assert rows == [[x, agent, "2", "it has not been run yet"] for agent in AGENTS]
   assert "3 seeds, 7 of 21 ids" in page.cell("Scores by experiment", "deep_sea", "tdu")
   for words in (
     "python -m the.sweep --agents=…",

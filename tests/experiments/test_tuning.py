@@ -7,9 +7,10 @@ import pathlib
 import numpy as np
 import pytest
 
-from explorax.experiments import errors, overrides, presets
+from explorax.experiments import errors, grid, overrides, presets, tuning
 from explorax.experiments.reports import runs
-from explorax.experiments.sweeps import grids, selection, tuning
+
+TABLE3 = pathlib.Path(__file__).parents[2] / "papers/tdu/table3.toml"
 
 
 def _settings(name: str) -> dict:
@@ -21,14 +22,14 @@ def _settings(name: str) -> dict:
 def test_table_3_is_paper_4s():
   sizes = {"qex": 9, "noisy_dqn": 5, "successor_uncertainties": 50, "tdu": 18}
   sizes |= {"dqn_rnd": 126, "dqn_counts": 9, "bootstrapped_dqn": 7}
-  grid = grids.load("table3")
-  assert {*sizes} == {*grid}
+  table = tuning.load(str(TABLE3))
+  assert {*sizes} == {*table}
   for agent, size in sizes.items():
-    names = grids.variants(grid, "table3", [agent])
+    names = tuning.variants(table, [agent])
     assert len(names) == size
     identities = {json.dumps(_settings(name)) for name in names}
     assert len(identities) == size  # Each is read by the agent, and makes a difference.
-  names = grids.variants(grid, "table3", ["noisy_dqn"])
+  names = tuning.variants(table, ["noisy_dqn"])
   assert names[0] == "noisy_dqn@noisy_sigma=0.01"
 
 
@@ -37,29 +38,29 @@ def test_a_grid_of_a_file(tmp_path):
   path.write_text(
     "[dqn]\nn_step = [1, 3]\nhidden_sizes = [[50, 50], [20], []]\nduelling = [false]"
   )
-  names = grids.variants(grids.load(str(path)), "it", ["dqn"])
+  names = tuning.variants(tuning.load(str(path)), ["dqn"])
   assert len(names) == 6
   assert names[0] == "dqn@n_step=1@hidden_sizes=50,50@duelling=false"
   settings = _settings(names[-1])
   assert (settings["n_step"], settings["hidden_sizes"]) == (3, [])
   # As they are named, they are read again.
-  assert selection.agents(f"{names[0]},{names[1]}, tdu") == [*names[:2], "tdu"]
+  assert grid.agents(f"{names[0]},{names[1]}, tdu") == [*names[:2], "tdu"]
 
 
 def test_a_grid_of_the_command_line():
   settings = ["dqn.n_step=1,3", "dqn.hidden_sizes=(50,50),(20,)", "batch_size=8"]
-  grid, others = grids.from_settings(settings, ["dqn", "qex"])
+  found, others = tuning.from_settings(settings, ["dqn", "qex"])
   assert others == ["batch_size=8"]
-  names = grids.variants(grid, "", ["dqn", "qex"])
+  names = tuning.variants(found, ["dqn", "qex"])
   assert len(names) == 5 and names[-1] == "qex"
-  found = [_settings(name) for name in names[:4]]
-  assert [s["n_step"] for s in found] == [1, 1, 3, 3]
-  assert [s["hidden_sizes"] for s in found] == [[50, 50], [20]] * 2
+  tried = [_settings(name) for name in names[:4]]
+  assert [s["n_step"] for s in tried] == [1, 1, 3, 3]
+  assert [s["hidden_sizes"] for s in tried] == [[50, 50], [20]] * 2
   # Fields of groups are no agents.
-  assert grids.from_settings(["exploration.epsilon=0.1"], ["dqn"])[0] == {}
+  assert tuning.from_settings(["exploration.epsilon=0.1"], ["dqn"])[0] == {}
   for bad in (["dqn.n_step="], ["dqn.n_step=1", "dqn.n_step=3"]):
     with pytest.raises(errors.SetUpError, match=r"dqn\.n_step"):
-      grids.from_settings(bad, ["dqn"])
+      tuning.from_settings(bad, ["dqn"])
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_bad_grids_are_refused(tmp_path, content, named):
   if content is not None:
     path.write_text(content)
   with pytest.raises(errors.SetUpError, match=named):
-    grids.load(str(path))
+    tuning.load(str(path))
 
 
 def _rows(means, spread=0.05, num_seeds=2, missing=()):
@@ -95,13 +96,13 @@ def test_the_best_mean_wins_unless_it_is_incomplete():
   rows = _rows([0.25, 0.55, 0.75])
   assert [row.mean for row in rows] == pytest.approx([0.25, 0.55, 0.75])
   assert [row.error for row in rows] == pytest.approx([0.05] * 3)
-  assert "--agent=dqn --set=n_step=3" in tuning.text(rows, "return")
+  assert "--agent=dqn --set=n_step=3" in tuning.to_text(rows, "return")
   rows = _rows([0.25, 0.55, 0.75], missing=[3])
-  assert "--agent=dqn --set=n_step=2" in tuning.text(rows, "return")
+  assert "--agent=dqn --set=n_step=2" in tuning.to_text(rows, "return")
   table = [*csv.DictReader(tuning.to_csv(rows, "return").decode().splitlines())]
   assert [row["is_best"] for row in table] == ["False", "True", "False"]
   assert [row["seeds_done"] for row in table] == ["2", "2", "1"]
-  assert "--set" not in tuning.text(_rows([0.1], missing=[1]), "return")
+  assert "--set" not in tuning.to_text(_rows([0.1], missing=[1]), "return")
 
 
 def _run(returns, regret=None):

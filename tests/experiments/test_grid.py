@@ -4,8 +4,7 @@ import pytest
 from bsuite import sweep
 
 from explorax.environments import atari_environments
-from explorax.experiments import errors
-from explorax.experiments.sweeps import grid, selection
+from explorax.experiments import errors, grid
 
 
 @pytest.mark.parametrize(
@@ -21,7 +20,7 @@ from explorax.experiments.sweeps import grid, selection
   ],
 )
 def test_names_stand_for_bsuites_ids(names, ids):
-  assert selection.ids(names) == tuple(dict.fromkeys(ids))
+  assert grid.bsuite_ids(names) == list(dict.fromkeys(ids))
 
 
 @pytest.mark.parametrize(
@@ -35,12 +34,12 @@ def test_names_stand_for_bsuites_ids(names, ids):
 )
 def test_unknown_names_are_refused_with_a_suggestion(name, suggestion):
   with pytest.raises(errors.SetUpError, match=suggestion):
-    selection.ids(f"catch/0,{name}")
+    grid.bsuite_ids(f"catch/0,{name}")
 
 
 def test_commas_within_a_profile_or_a_value_separate_nothing():
   envs = "atari:Pong/ngu,meta_episode=3, gym:A-v1,my_module.sub:make,gym:A-v1"
-  assert selection.environments({"sweep": "catch/0", "envs": envs}) == [
+  assert grid.environments("catch/0", envs) == [
     "bsuite:catch/0",
     "atari:Pong/ngu,meta_episode=3",
     "gym:A-v1",
@@ -48,12 +47,12 @@ def test_commas_within_a_profile_or_a_value_separate_nothing():
   ]
   rule = "tdu@exploration=EzGreedy(Linear(1,end=0,steps=9),of=Thompson())"
   names = [rule, "dqn@hidden_sizes=8,8", "qu", "my.agents:make"]
-  assert selection.agents(", ".join([*names, "qu"])) == names
+  assert grid.agents(", ".join([*names, "qu"])) == names
 
 
 def test_groups_of_atari_games():
   def games(envs):
-    return selection.environments({"sweep": None, "envs": envs})
+    return grid.environments(None, envs)
 
   everything = games("atari57")
   assert len(everything) == 57 and set(everything) < set(atari_environments.names())
@@ -73,6 +72,8 @@ def test_groups_of_atari_games():
 
 
 def test_folders_have_names_that_every_system_takes():
-  assert grid.folder("my_agents.sub:make") == "my_agents.sub.make"
-  assert grid.folder("tdu@beta=0.5@hidden_sizes=8,8") == "tdu@beta=0.5@hidden_sizes=8,8"
-  assert grid.folder("bsuite:deep_sea/0") == "bsuite_deep_sea_0"
+  assert grid.folder_name("my_agents.sub:make") == "my_agents.sub.make"
+  assert (
+    grid.folder_name("tdu@beta=0.5@hidden_sizes=8,8") == "tdu@beta=0.5@hidden_sizes=8,8"
+  )
+  assert grid.folder_name("bsuite:deep_sea/0") == "bsuite_deep_sea_0"

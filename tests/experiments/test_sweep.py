@@ -126,7 +126,7 @@ def test_a_failed_run_stops_no_others(module, capsys):
   assert sweep.main(argv) == 1
   err = capsys.readouterr().err
   assert "seed1 failed:" in err and "it broke" in err
-  (failure,) = pathlib.Path("sweep").rglob("failed.txt")
+  (failure,) = pathlib.Path("sweep").rglob("error.txt")
   assert failure.parts[-2] == "seed1" and "Traceback" in failure.read_text()
   statuses = [
     json.loads(path.read_text())["status"]

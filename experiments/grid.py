@@ -1,0 +1,436 @@
+"""A grid of runs: agents × environments × seeds, each in a directory of its own.
+
+OUTPUT/AGENT/ENV/seed0   a run, as `experiments.run` leaves it
+OUTPUT/AGENT/ENV         the files of all seeds, if there are several
+OUTPUT/sweep.json        the commands, and all runs that they asked for
+
+`run --seeds=5` is a grid of one agent and environment, directly in OUTPUT.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import pathlib
+import re
+import shlex
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+
+from explorax import environments as environments_lib
+from explorax.environments import atari57, atari_profiles
+from explorax.experiments import (
+  command,
+  errors,
+  job,
+  launch,
+  output,
+  overrides,
+  pool,
+  resuming,
+  signals,
+)
+from explorax.experiments import config as config_lib
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import metrics_csv, recorder, returns, summary
+from explorax.experiments.reports import runs as runs_lib
+
+# A comma inside a tuple without brackets is followed by a number; one between agents is
+# followed by a name.
+_BEFORE_AGENT = re.compile(r",(?=\s*[A-Za-z_])")
+# A comma between environments is followed by a kind or a group; one within a profile is
+# followed by a setting.
+_BEFORE_ENV = re.compile(r",(?=\s*(?:[\w.]+:|\w+(?:[/,]|\s*$)))")
+
+Configs = Sequence[config_lib.RunConfig]
+
+
+def agents(names: str | None) -> list[str]:
+  """Splits a list of agents, presets with settings or `module:function`.
+
+  Commas within values are kept: `tdu@hidden_sizes=8,8, dqn`.
+
+  Raises:
+    SetUpError: if there is none.
+  """
+  parts = [""]
+  for piece in _BEFORE_AGENT.split(names or ""):
+    if parts[-1].count("(") > parts[-1].count(")"):
+      parts[-1] += f",{piece}"
+    else:
+      parts.append(piece)
+  found = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
+  if not found:
+    raise errors.SetUpError(
+      "--agents is missing; `python -m explorax.experiments.run --list_agents` shows "
+      "the names."
+    )
+  return found
+
+
+def environments(sweep: str | None, envs: str | None) -> list[str]:
+  """The names `kind:name` of all environments, without duplicates.
+
+  Args:
+    sweep: names of bsuite's sweeps, experiments, tags and ids, separated by commas.
+    envs: names of environments, and of groups of `atari57.groups()`, whose games'
+      preprocessing may be set: `atari57_sparse_reward/sticky=0.25`.
+
+  Raises:
+    SetUpError: if there is none, or for a name that does not exist.
+  """
+  names = [f"bsuite:{bsuite_id}" for bsuite_id in bsuite_ids(sweep or "")]
+  for name in _BEFORE_ENV.split(envs or ""):
+    names += _expand(name.strip())
+  if not names:
+    raise errors.SetUpError(
+      "--sweep and --envs are missing: the first takes names of bsuite (--list), the "
+      "second environments of any kind (`run --list_envs`)."
+    )
+  return list(dict.fromkeys(names))
+
+
+def _expand(name: str) -> list[str]:
+  """The environments of a group, or of a name with its kind; none of ''."""
+  if not name or ":" in name:
+    return [name] if name else []
+  group, slash, settings = name.partition("/")
+  groups = atari57.groups()
+  if group not in groups:
+    raise errors.SetUpError(
+      f"{name!r} is neither an environment, written 'kind:name', nor a group of Atari "
+      f"games.{errors.nearest(group, list(groups))}"
+    )
+  games = map(atari_profiles.camel_case, groups[group])
+  return [f"atari:{game}{slash}{settings}" for game in games]
+
+
+def bsuite_ids(names: str) -> list[str]:
+  """bsuite's ids without duplicates, in the given order.
+
+  Args:
+    names: separated by commas, each one of `bsuite_sweeps.groups()` in any case
+      (`SWEEP`, `TESTING`, `deep_sea`, `memory`) or an id (`deep_sea/0`).
+
+  Raises:
+    SetUpError: for a name that bsuite does not have.
+  """
+  groups = environments_lib.bsuite_sweeps.groups()
+  known = {name.lower(): ids for name, ids in groups.items()}
+  known |= {bsuite_id: (bsuite_id,) for bsuite_id in groups["SWEEP"]}
+  found: list[str] = []
+  for name in filter(None, (part.strip().lower() for part in names.split(","))):
+    if name not in known:
+      raise errors.SetUpError(
+        f"bsuite has no sweep, tag or id {name!r}.{errors.nearest(name, list(known))} "
+        "--list lists all sweeps and tags."
+      )
+    found += known[name]
+  return list(dict.fromkeys(found))
+
+
+def listing() -> str:
+  """The names of groups of ids and of Atari games, with the size of each."""
+  groups = environments_lib.bsuite_sweeps.groups()
+  rows = [[name, f"{len(ids):3} ids"] for name, ids in groups.items()]
+  rows += [[name, f"{len(games):3} games"] for name, games in atari57.groups().items()]
+  return "\n".join(line.strip() for line in summary.aligned(rows))
+
+
+def configs(
+  flags: Mapping[str, Any],
+  agents: Sequence[str],
+  envs: Sequence[str],
+  folder: pathlib.Path,
+) -> list[config_lib.RunConfig]:
+  """A config for each environment and agent, with all seeds.
+
+  Args:
+    flags: of a run; those below replace them.
+    agents: names with settings (`overrides.join_name`), or `module:function`.
+    envs: names of environments; bsuite's have bsuite's own number of episodes, or those
+      of the flags if they are fewer.
+    folder: of all runs.
+
+  Raises:
+    SetUpError: if a run cannot start, or two of them would share a directory.
+  """
+  found: dict[str, config_lib.RunConfig] = {}
+  for env, name in itertools.product(envs, agents):
+    agent, settings = overrides.split_name(name)
+    if not all(settings):
+      raise errors.SetUpError(f"the agent {name!r} has an empty setting.")
+    path = str(folder / folder_name(name) / folder_name(env))
+    if path in found:
+      raise errors.SetUpError(
+        f"two agents or environments would share the directory {path}; run one of "
+        "them in a sweep of its own."
+      )
+    values = {
+      **flags,
+      "agent": agent,
+      "env": env,
+      "set": [*flags["set"], *settings],
+      "episodes": _episodes(env, flags["episodes"]),
+      "output": path,
+    }
+    try:
+      found[path], _ = job.resolve(config_lib.from_flags(values))
+    except ValueError as error:
+      raise errors.SetUpError(f"{name} on {env}: {error}") from error
+  return list(found.values())
+
+
+def folder_name(name: str) -> str:
+  """A name as a folder's: `my_agents.make` for `my_agents:make`."""
+  return config_lib.safe_name(re.sub(r"^([\w.]+):(?=[A-Za-z_]\w*$)", r"\1.", name))
+
+
+def _episodes(env: str, limit: int | None) -> int | None:
+  """The limit of episodes: of bsuite's environments, at most bsuite's own."""
+  if not env.startswith("bsuite:"):
+    return limit
+  full = environments_lib.bsuite_sweeps.num_episodes(env.removeprefix("bsuite:"))
+  return full if limit is None else min(full, limit)
+
+
+def checked(configs: Configs, console: console_lib.Console) -> list[Any]:
+  """The configs that can run, with their limits; says which lack their data.
+
+  One run of each agent and environment is set up, of bsuite's environments only one
+  each: they are many and alike.
+
+  Raises:
+    SetUpError: if one cannot start, or none is left.
+  """
+  no_mnist = ""
+  if any(config.env.startswith("bsuite:mnist") for config in configs):
+    mnist = environments_lib.bsuite_mnist
+    no_mnist = mnist.problem(mnist.directory())
+  if no_mnist:
+    console.line(f"bsuite's mnist is left out: {no_mnist}.")
+    configs = [x for x in configs if not x.env.startswith("bsuite:mnist")]
+  if not configs:
+    raise errors.SetUpError(f"no run can start: {no_mnist}.")
+  seen: set[Any] = set()
+  found = []
+  for config in configs:
+    env = "bsuite" if config.env.startswith("bsuite:") else config.env
+    key = config.agent, config.settings, env
+    found.append(config if key in seen else _checked(config, console))
+    seen.add(key)
+  return found
+
+
+def _checked(
+  config: config_lib.RunConfig, console: console_lib.Console
+) -> config_lib.RunConfig:
+  name = f"{overrides.join_name(config.agent, config.settings)} on {config.env}"
+  try:
+    parts = job.make_parts(config.runs()[0], job.Given())
+  except (ValueError, TypeError) as error:
+    raise errors.SetUpError(f"{name}: {error}") from error
+  with contextlib.closing(parts):
+    if few := job.few_updates(parts):
+      console.line(f"{name}: {few}")
+    return dataclasses.replace(config, episodes=parts.config.episodes)
+
+
+def add_to_index(directory: output.RunDirectory, asked: str, configs: Configs) -> None:
+  """Adds a command and its runs to `sweep.json`.
+
+  Raises:
+    SetUpError: if it is damaged.
+    OutputError: if it cannot be written.
+  """
+  index = runs_lib.read_index(directory.path)
+  runs = {run["path"]: run for run in index["runs"]}
+  for config in configs:
+    agent = overrides.join_name(config.agent, config.settings)
+    for path, seed in directories(config):
+      name = str(path.relative_to(directory.given))
+      runs[name] = {"path": name, "agent": agent, "env": config.env, "seed": seed}
+  content = {"commands": [*index["commands"], asked], "runs": list(runs.values())}
+  directory.write_json(runs_lib.INDEX, content)
+
+
+def compute(
+  configs: Configs,
+  argv: Sequence[str],
+  console: console_lib.Console,
+  *,
+  workers: int | None = None,
+  ray_address: str | None = None,
+) -> int:
+  """Computes the runs that are missing; returns the exit code.
+
+  0: all are finished; 1: a run failed; 130 or 143: a signal has stopped it.
+
+  Args:
+    configs: of all agents and environments, each with all seeds.
+    argv: the command line, for config.json.
+    console: for a line for each run that ends.
+    workers, ray_address: see `pool.compute`.
+  """
+  runs = [run for config in configs for run in config.runs()]
+  tasks = [
+    pool.Task(run.output, (run, tuple(argv)))
+    for run in sorted(runs, key=lambda run: run.seed)
+    if not _is_finished(run)
+  ]
+  done, failed = 0, 0
+  with signals.stop_on_signals(_announce) as stop:
+    for task, outcome in pool.compute(
+      perform, tasks, workers=workers, ray_address=ray_address, stop=stop
+    ):
+      done += 1
+      if isinstance(outcome, pool.Failure):
+        failed += 1
+        path = _write_failure(task, outcome)
+        console_lib.print_error(f"{task.name} failed: {outcome.problem} ({path}).")
+      else:
+        console.line(f"{done} of {len(tasks)}: {task.name}")
+  for config in configs:
+    if config.num_seeds > 1 and all(map(_is_finished, config.runs())):
+      write_files(config)
+  if failed:
+    console_lib.print_error(
+      f"{summary.count(failed, 'run')} failed; the results of the others are kept. "
+      "Run the same command again to retry the failed ones."
+    )
+  if left := len(tasks) - done:
+    console_lib.print_error(
+      f"stopped with {summary.count(left, 'run')} left; run the same command again "
+      "to resume."
+    )
+  return stop.exit_code if left else 1 if failed else 0
+
+
+def _announce(number: signal.Signals) -> None:
+  del number
+  console_lib.alert("stopping; finished runs are kept (send it again to quit at once)")
+
+
+def perform(argument: tuple[config_lib.RunConfig, tuple[str, ...]]) -> bool:
+  """Runs a run, from its newest checkpoint if there is one; raises what ended it."""
+  config, argv = argument
+  with contextlib.closing(job.set_up(config, argv)) as made:
+    if made.checkpoints is not None:
+      outcome = launch.run(made, console_lib.Console(None))
+      for error in (outcome.error, *outcome.problems):
+        if isinstance(error, BaseException):
+          raise error
+      if outcome.exit_code:
+        raise pool.StoppedError
+  return True
+
+
+def _is_finished(run: config_lib.RunConfig) -> bool:
+  """Whether the run has ended, no earlier than it now should.
+
+  Raises:
+    OutputError: if its directory holds a run with other settings.
+  """
+  directory = output.RunDirectory(pathlib.Path(run.output))
+  if not resuming.is_finished(directory):
+    return False
+  recorded, requested = (
+    directory.read_settings(),
+    job.settings_record(*job.resolve(run)),
+  )
+  resuming.check_same(directory, recorded, requested)
+  return not resuming.is_extended(recorded, requested)
+
+
+def _write_failure(task: pool.Task, failure: pool.Failure) -> pathlib.Path:
+  """The file with the traceback; a run that has begun has written it itself."""
+  path = pathlib.Path(task.name)
+  if failure.details and (path / launch.ERROR).exists():
+    return path / launch.ERROR
+  text = f"{failure.details}{failure.problem}\n".encode()
+  output.RunDirectory(path).write(launch.ERROR, lambda file: file.write(text))
+  return path / launch.ERROR
+
+
+def set_up_seeds(
+  config: config_lib.RunConfig, argv: Sequence[str], console: console_lib.Console
+) -> command.Work:
+  """Checks an agent in an environment with several seeds, and returns the work.
+
+  Args:
+    config: with several seeds, which are separate runs.
+    argv: the command line, for config.json.
+    console: for progress and results.
+  """
+  config, agent_config = job.resolve(config)
+  directory = output.RunDirectory.create(
+    config.output, may_hold_run=True, is_locked=True
+  )
+  try:
+    (config,) = checked([config], console)
+    directory.write_json("config.json", job.make_record(config, argv, agent_config))
+  except BaseException:
+    directory.discard()
+    raise
+  return functools.partial(_compute_seeds, config, directory, argv, console)
+
+
+def _compute_seeds(
+  config: config_lib.RunConfig,
+  directory: output.RunDirectory,
+  argv: Sequence[str],
+  console: console_lib.Console,
+) -> int:
+  """Computes the missing seeds, and prints the results of all."""
+  with contextlib.ExitStack() as stack:
+    stack.callback(directory.unlock)
+    workers = num_workers(config, config.workers)
+    code = compute([config], argv, console, workers=workers)
+  if code == 0:
+    console.line(f"\n{summary.table(_title(config), _summaries(config))}")
+    path = shlex.quote(str(directory.given))
+    report = f"python -m explorax.experiments.report {path}"
+    console.line(f"\nThe files are in {directory.given}. To compare: {report}")
+  return code
+
+
+def num_workers(config: config_lib.RunConfig, workers: int | None) -> int | None:
+  """The number of runs at a time; None for one per core.
+
+  One if the runs share an accelerator, or have processes of their own.
+  """
+  if config.runner == config_lib.DISTRIBUTED:
+    return 1
+  if config.runner == config_lib.DEVICE and workers is None:
+    return None if jax.default_backend() == "cpu" else 1
+  return workers
+
+
+def directories(config: config_lib.RunConfig) -> Iterator[tuple[pathlib.Path, int]]:
+  """The directory of each seed's run, and the seed."""
+  for seed in config.seeds:
+    yield pathlib.Path(config.output) / f"seed{seed}", seed
+
+
+def write_files(config: config_lib.RunConfig) -> None:
+  """Writes the files of all seeds."""
+  curves = []
+  for path, _ in directories(config):
+    curve = returns.Returns()
+    for episode in metrics_csv.read(path / "metrics.csv"):
+      curve.add(episode)
+    curves.append(curve)
+  directory = output.RunDirectory(pathlib.Path(config.output))
+  recorder.write_files_of_seeds(directory, _title(config), _summaries(config), curves)
+
+
+def _summaries(config: config_lib.RunConfig) -> dict[int, Any]:
+  """Seed → the content of its `summary.json`."""
+  return {seed: runs_lib.read_summary(path) for path, seed in directories(config)}
+
+
+def _title(config: config_lib.RunConfig) -> str:
+  return f"{config.agent} on {config.env}"

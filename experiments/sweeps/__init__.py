@@ -1,1 +1,0 @@
-"""Sweeps: agents over bsuite's experiments, as tasks on Ray (`sweep.py`)."""

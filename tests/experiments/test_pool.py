@@ -1,0 +1,128 @@
+"""The pool, in this process, in several and on Ray, with the same tasks."""
+
+import importlib.util
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from explorax.experiments import pool, processes
+
+# What a task does the first time.
+MODULE = """
+import os, pathlib, signal, time
+
+
+def compute(argument):
+  folder, kind = argument
+  path = pathlib.Path(folder, kind)
+  if path.exists():
+    return kind
+  path.write_text("")
+  if kind == "raises":
+    raise ValueError("it broke.")
+  if kind == "exits":
+    raise SystemExit("enough")
+  if kind == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+  while kind == "hangs":
+    time.sleep(0.05)
+  return kind
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+  """A module of the user's, in the current directory."""
+  (tmp_path / f"tasks_of_{tmp_path.name}.py").write_text(MODULE)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.syspath_prepend(tmp_path)
+  return importlib.import_module(f"tasks_of_{tmp_path.name}")
+
+
+def _outcomes(module, *kinds: str, **how) -> dict[str, object]:
+  folder = str(pathlib.Path.cwd())
+  tasks = [pool.Task(kind, (folder, kind)) for kind in kinds]
+  return {
+    task.name: outcome for task, outcome in pool.compute(module.compute, tasks, **how)
+  }
+
+
+def _check_failures(found, module) -> None:
+  raised = found["raises"]
+  assert raised.problem.startswith("ValueError: it broke (")
+  assert f"{module.__name__}.py, line " in raised.problem
+  assert "Traceback" in raised.details
+  assert found["exits"].problem.startswith("SystemExit: enough")
+  assert found["fine"] == "fine"
+
+
+def test_a_failed_task_stops_no_others(module):
+  found = _outcomes(module, "raises", "exits", "fine", workers=1)
+  _check_failures(found, module)
+  assert set(_outcomes(module, "raises", "fine", workers=1).values()) == {
+    "raises",
+    "fine",
+  }
+
+
+def test_a_process_that_dies_takes_no_other_task_with_it(module):
+  found = _outcomes(module, "killed", "raises", "exits", "fine", workers=2)
+  _check_failures(found, module)
+  assert "died" in found["killed"].problem
+
+
+def test_it_stops_between_tasks_and_ends_processes(module):
+  begun = pathlib.Path("hangs")
+  for workers, kinds in ((1, ("fine", "fine")), (2, ("hangs", "fine"))):
+    found = []
+    stop = lambda: bool(found) and (workers == 1 or begun.exists())  # noqa: B023, E731
+    tasks = [pool.Task(kind, (".", kind)) for kind in kinds]
+    for task, _ in pool.compute(module.compute, tasks, workers=workers, stop=stop):
+      found.append(task.name)
+    assert found == ["fine"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray")
+def test_a_cluster_computes_the_same(module):
+  with processes.connect(None, 2):  # `auto` is this one.
+    found = _outcomes(module, "raises", "exits", "fine", ray_address="auto")
+  _check_failures(found, module)
+
+
+LIFE = """
+import sys
+from explorax.experiments import pool
+import {name} as module
+
+if __name__ == "__main__":
+  tasks = [pool.Task(kind, (".", kind)) for kind in ("hangs", "fine")]
+  for _ in pool.compute(module.compute, tasks, workers=2):
+    print("done", flush=True)
+"""
+
+
+def test_an_idle_process_ends_with_the_one_that_started_it(module):
+  pathlib.Path("life.py").write_text(LIFE.format(name=module.__name__))
+  life = subprocess.Popen([sys.executable, "life.py"], stdout=subprocess.PIPE)
+  assert life.stdout.readline() == b"done\n"
+  children = pathlib.Path(f"/proc/{life.pid}/task/{life.pid}/children").read_text()
+  life.send_signal(signal.SIGKILL)
+  life.wait()
+  pids = [int(pid) for pid in children.split()]
+  deadline = time.monotonic() + 60
+  while all(map(_is_alive, pids)) and time.monotonic() < deadline:
+    time.sleep(0.05)
+  alive = [pid for pid in pids if _is_alive(pid)]
+  for pid in alive:  # The one that hangs, and multiprocessing's own.
+    os.kill(pid, signal.SIGKILL)
+  assert len(alive) < len(pids)
+
+
+def _is_alive(pid: int) -> bool:
+  return pathlib.Path(f"/proc/{pid}").exists()
