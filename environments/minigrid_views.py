@@ -46,19 +46,26 @@ def of_environment(environment: "gymnasium.Env") -> specs.CategoricalImage | Non
   raw = environment.unwrapped
   if minigrid is None or not isinstance(raw, minigrid.MiniGridEnv):
     return None
-  space = environment.observation_space
-  spaces = getattr(space, "spaces", None)
-  parts = dict(spaces) if isinstance(spaces, Mapping) else {"image": space}
-  image, mission = parts.pop("image", None), parts.pop("mission", None)
-  direction = parts.pop("direction", None)
-  if parts or not (mission is None or isinstance(mission, minigrid.MissionSpace)):
-    return None
-  shape: tuple[int, ...] = getattr(image, "shape", None) or ()
-  if len(shape) != 3 or shape[-1] != len(_CHANNELS) or image.dtype != np.uint8:
-    return None
   layer: Any = environment
   while layer is not raw:
     if type(layer).__name__ in _OTHER_IMAGES:
       return None
     layer = layer.env
+  return of_space(environment.observation_space)
+
+
+def of_space(space: Any) -> specs.CategoricalImage | None:
+  """The spec of observations in this space, if they are MiniGrid's; None of others.
+
+  A picture of bytes with three channels looks the same.
+  """
+  spaces = getattr(space, "spaces", None)
+  parts = dict(spaces) if isinstance(spaces, Mapping) else {"image": space}
+  image, mission = parts.pop("image", None), parts.pop("mission", None)
+  direction = parts.pop("direction", None)
+  if parts or not (mission is None or type(mission).__name__ == "MissionSpace"):
+    return None
+  shape: tuple[int, ...] = getattr(image, "shape", None) or ()
+  if len(shape) != 3 or shape[-1] != len(_CHANNELS) or image.dtype != np.uint8:
+    return None
   return of_shape(shape, direction=direction is not None, mission=mission is not None)

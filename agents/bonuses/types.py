@@ -198,7 +198,7 @@ def compute_on_windows(
   assert bonus.learning is not None
 
   def flat(x: jax.Array, axis: int = 0) -> jax.Array:
-    return jnp.reshape(x, (*x.shape[:axis], -1, *x.shape[axis + 2 :]))
+    return jnp.reshape(x, (*x.shape[:axis], mask.size, *x.shape[axis + 2 :]))
 
   q_tm1, q_t = flat(q_tm1, 1), flat(q_t, 1)
   observation_tm1, observation_t = flat(observation[:, :-1]), flat(observation[:, 1:])

@@ -13,13 +13,14 @@ from gymnasium import vector
 
 from explorax import exploration
 from explorax.agents.bonuses import types
+from explorax.agents.bonuses.wrappers import observations as observations_lib
 from explorax.agents.bonuses.wrappers import online
 
 
 class BonusWrapper(gymnasium.Wrapper):
   """Adds β r_int to the reward of each step of one environment.
 
-  `info` of each step has `extrinsic_reward`, the environment's, and
+  `info` of each step has `extrinsic_reward`, the environment's without any bonus, and
   `intrinsic_reward`, r_int without β. A bonus of the destination (novelty) rewards the
   step that arrives there; one of the source or the transition, the step from there.
   `bonus` is the `online.OnlineBonus`, which can be frozen, saved and loaded.
@@ -47,7 +48,7 @@ class BonusWrapper(gymnasium.Wrapper):
     observation, reward, terminated, truncated, info = self.env.step(action)
     added, r_int = self.bonus.step([action], [observation], [terminated or truncated])
     reward = float(reward)
-    info = {**info, "extrinsic_reward": reward, "intrinsic_reward": float(r_int[0])}
+    info = {"extrinsic_reward": reward, **info, "intrinsic_reward": float(r_int[0])}
     return observation, reward + float(added[0]), terminated, truncated, info
 
 
@@ -69,10 +70,23 @@ class BonusVectorWrapper(vector.VectorWrapper):
     env: vector.VectorEnv,
     bonus: types.Bonus,
     beta: exploration.Setting,
+    *,
+    autoreset_mode: vector.AutoresetMode | str | None = None,
     **settings: Any,
   ):
-    """Wraps a vector; `settings` and errors are those of `OnlineBonus`."""
+    """Wraps a vector.
+
+    Args:
+      env: the vector.
+      bonus, beta: as of `OnlineBonus`.
+      autoreset_mode: of the vector, or its name; None: what its metadata say.
+      **settings: of `OnlineBonus`, whose errors may also be raised.
+
+    Raises:
+      ValueError: if neither the argument nor the metadata say the mode.
+    """
     super().__init__(env)
+    self._resets_in_step = _mode(env, autoreset_mode) is vector.AutoresetMode.SAME_STEP
     self.bonus = online.OnlineBonus(
       bonus,
       env.single_observation_space,
@@ -82,9 +96,6 @@ class BonusVectorWrapper(vector.VectorWrapper):
       env=getattr(env.unwrapped, "envs", [None])[0],
       **settings,
     )
-    modes = vector.AutoresetMode
-    self._mode = env.metadata.get("autoreset_mode", modes.NEXT_STEP)
-    self._ended = np.zeros(env.num_envs, bool)
 
   def reset(
     self, *, seed: Any = None, options: dict[str, Any] | None = None
@@ -92,29 +103,59 @@ class BonusVectorWrapper(vector.VectorWrapper):
     mask = (options or {}).get("reset_mask")  # The environment removes it.
     observations, info = self.env.reset(seed=seed, options=options)
     self.bonus.begin(observations, mask)
-    self._ended &= False if mask is None else ~mask
     return observations, info
 
   def step(
     self, actions: Any
   ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    valid = ~self.bonus.ended
     observations, rewards, terminated, truncated, info = self.env.step(actions)
     done, reached = np.logical_or(terminated, truncated), observations
-    begins, valid = done, np.ones_like(done)
-    if self._mode == vector.AutoresetMode.SAME_STEP:
-      final: Any = info.get("final_obs")
-      reached = online.unbatched(observations, len(done))
-      reached = [final[i] if d else reached[i] for i, d in enumerate(done)]
-    elif self._mode == vector.AutoresetMode.NEXT_STEP:
-      begins, valid = self._ended, ~self._ended
-      self._ended = done
-    added, r_int = self.bonus.step(actions, reached, done, valid)
-    if self._mode != vector.AutoresetMode.DISABLED:
-      self.bonus.begin(observations, begins)
+    if self._resets_in_step and done.any():
+      reached = _last_observations(observations, done, info)
+    added, r_int = self.bonus.step(actions, reached, done)
+    if self._resets_in_step:
+      self.bonus.begin(observations, done)
     info = info | {
-      "extrinsic_reward": np.array(rewards),
+      "extrinsic_reward": _extrinsic(rewards, info),
       "intrinsic_reward": r_int,
       "_extrinsic_reward": valid,
       "_intrinsic_reward": valid,
     }
     return observations, rewards + added, terminated, truncated, info
+
+
+def _mode(env: vector.VectorEnv, given: Any) -> vector.AutoresetMode:
+  mode = env.metadata.get("autoreset_mode") if given is None else given
+  for known in vector.AutoresetMode:
+    if mode in (known, known.value, known.name):
+      return known
+  names = ", ".join(repr(known.value) for known in vector.AutoresetMode)
+  raise ValueError(
+    f"it is not known how the vector resets its environments: its autoreset_mode is "
+    f"{mode!r}; pass autoreset_mode, one of {names}."
+  )
+
+
+def _last_observations(
+  observations: Any, done: np.ndarray, info: dict[str, Any]
+) -> list[Any]:
+  """The observations reached, those of ended episodes from `info`."""
+  final = info.get("final_obs")
+  if final is None:
+    raise ValueError(
+      "the vector resets environments in the same step, but its info has no final_obs, "
+      "the last observations of the episodes that ended; pass another autoreset_mode "
+      "if it does not, or add them to info."
+    )
+  each = observations_lib.unbatched(observations, len(done))
+  return [final[i] if ends else each[i] for i, ends in enumerate(done)]
+
+
+def _extrinsic(rewards: np.ndarray, info: dict[str, Any]) -> np.ndarray:
+  """The environments' rewards, without those of a bonus that is wrapped."""
+  own = np.array(rewards, np.float64)
+  for inner in (info, info.get("final_info", {})):
+    if "extrinsic_reward" in inner:
+      own = np.where(inner["_extrinsic_reward"], inner["extrinsic_reward"], own)
+  return own

@@ -8,80 +8,60 @@ episodes ended, and `begin` again for the environments that were reset.
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import dm_env
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from explorax import exploration
+from explorax.agents import updates
 from explorax.agents.bonuses import types
-from explorax.environments import encodings, minigrid_views, specs
+from explorax.agents.bonuses.wrappers import observations as observations_lib
 from explorax.exploration import schedules
 
-_ARRAYS = (
-  gymnasium.spaces.Box,
-  gymnasium.spaces.MultiBinary,
-  gymnasium.spaces.MultiDiscrete,
-)
+# Numbers are clipped to so many times the largest one so far, which is at least 1.
+_LARGEST_RISE = 10.0
 
 
-class Carried(NamedTuple):
-  """What each step changes on the device.
+class Learnt(NamedTuple):
+  """What `save` writes.
 
   Attributes:
-    acting: the acting half's state, for all environments or, where it is of an episode,
-      one for each, `[N, ...]`.
-    weights: for acting, with which each environment's episode began, `[N, ...]`; `()`
-      if an episode does not keep them.
+    learner: the learner's state of both halves.
+    acting: the acting half's state, of all environments or, if it is of an episode, one
+      for each, `[N, ...]`.
     moments: of r_int.
-  """
-
-  acting: Any
-  weights: Any
-  moments: exploration.Moments
-
-
-class State(NamedTuple):
-  """All that changes.
-
-  Attributes:
-    learner: of both halves, for all environments.
-    carried: from step to step.
-    observation: the current ones, encoded, `[N, ...]`.
-    start: whether they are the first of their episodes, bool `[N]`.
-    rows, actions, stored: observations `[M, 2, ...]`, int32 `[M, 2]` and the acting
-      half's values `[M]` of transitions that have not been learnt from.
-    num_rows: the number of these.
+    largest: the largest absolute value in an observation, float32 `[]`.
     steps: environment steps so far, of all environments.
+    updates: of the learner, so far.
   """
 
   learner: types.LearnerState
-  carried: Carried
-  observation: np.ndarray
-  start: np.ndarray
-  rows: np.ndarray
-  actions: np.ndarray
-  stored: np.ndarray
-  num_rows: np.ndarray
-  steps: np.ndarray
+  acting: Any
+  moments: exploration.Moments
+  largest: Any
+  steps: Any
+  updates: Any
 
 
 class Steps(NamedTuple):
-  """One step of each environment: arrays `[N, ...]`, observations encoded.
+  """One step of each environment.
 
-  `pays`: whether r_int counts; it is 0 otherwise.
+  Attributes:
+    rows: observations before and after it, encoded, `[N, 2, ...]`.
+    action: int32 `[N]`.
+    done: bool `[N]`.
+    valid: bool `[N]`, whether the environment has taken the step.
+    pays: bool `[N]`, whether r_int counts; it is 0 otherwise.
   """
 
-  observation: Any
+  rows: Any
   action: Any
-  next_observation: Any
-  start: Any
-  valid: Any
   done: Any
+  valid: Any
   pays: Any
 
 
@@ -97,6 +77,13 @@ class OnlineBonus:
   environments. Each environment has what belongs to its episode: visits, memory,
   ellipsoid; with these, the moments of `NeverGiveUp`, and the φ of `E3B` and
   `NeverGiveUp`, which an episode keeps as it began: N copies.
+
+  Where an episode has ended and `begin` is not called, the environment resets itself:
+  the next step's action is ignored, and what it reaches is a first observation.
+
+  Observations that are not finite are refused. Numbers beyond ten times the largest one
+  so far (at least 1) are clipped to that, so that a single one does not end the
+  statistics.
 
   Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
   are refused. Where actions are not discrete, a bonus sees all of them as one: counts
@@ -114,6 +101,7 @@ class OnlineBonus:
     normalise: bool = False,
     seed: int = 0,
     update_period: int = 8,
+    view: str | None = None,
     layout: str | None = None,
     env: gymnasium.Env | None = None,
   ):
@@ -130,17 +118,27 @@ class OnlineBonus:
         all have been equal. The mean is not subtracted.
       seed: of the bonus's networks.
       update_period: steps of the vector between two updates.
+      view: `minigrid`, whose numbers are names of kinds, or `array`; None: `env` says.
       layout: the axes of images, such as `chw`; None: found from their shape.
-      env: one of the environments, which tells MiniGrid's observations from others.
+      env: one of the environments, if it is in this process.
 
     Raises:
-      ValueError: if the bonus cannot take the observations, or `update_period` is
-        below 1.
+      ValueError: if the bonus cannot take the observations, if they may be MiniGrid's
+        and neither `view` nor `env` says so, or if `update_period` is below 1.
       TypeError: if the observations are no single array, or the bonus needs an agent.
+      RuntimeError: in a process that was forked after JAX had run.
     """
+    if _first_process() != os.getpid():
+      raise RuntimeError(
+        "a bonus cannot be computed in a process that was forked after JAX had run, "
+        'because JAX hangs there; start processes with context="spawn", or put one '
+        "wrapper around the vector of environments."
+      )
     if update_period < 1:
       raise ValueError(f"update_period is {update_period}; it must be at least 1.")
-    spec, self._encode = _encoding(observation_space, layout, env)
+    spec, self._encode = observations_lib.make_encoding(
+      observation_space, view, layout, env
+    )
     self._first_action, num_actions = None, 1
     if isinstance(action_space, gymnasium.spaces.Discrete):
       self._first_action, num_actions = int(action_space.start), int(action_space.n)
@@ -151,36 +149,34 @@ class OnlineBonus:
         "here; use one of observations, as counts.Counts, rnd.RND or ngu.NeverGiveUp."
       )
     self._num_envs, self._beta, self._normalise = num_envs, beta, normalise
-    self._advance = jax.jit(self._compute, static_argnums=(3, 4), donate_argnums=1)
+    self._begin = jax.jit(self._begin_episodes, donate_argnums=(1, 2))
+    self._advance = jax.jit(self._compute, static_argnums=5, donate_argnums=1)
+    self._learn = jax.jit(self._update, donate_argnums=0)
     self._beta_at = jax.jit(functools.partial(schedules.at, beta))
     acting = self._bonus.acting
     self._has_episodes = acting is not None and acting.begin_episode is not None
     self._training = None if acting is None else acting.training
-    self._batch_size = space = 0
-    if self._training is not None or self._bonus.learning is not None:
-      self._batch_size = update_period * num_envs
-      space = self._batch_size + num_envs - 1
-      self._learn = jax.jit(self._update, donate_argnums=0)
-    learner, carried = jax.jit(self._init)(jax.random.PRNGKey(seed))
-    self._state = State(
-      learner,
-      carried,
-      observation=np.zeros((num_envs, *spec.shape), spec.dtype),
-      start=np.ones(num_envs, bool),
-      rows=np.zeros((space, 2, *spec.shape), spec.dtype),
-      actions=np.zeros((space, 2), np.int32),
-      stored=np.zeros(space, np.float32),
-      num_rows=np.array(0),
-      steps=np.array(0),
-    )
-    self._unfrozen: State | None = None
+    learns = self._training is not None or self._bonus.learning is not None
+    self._batch_size = update_period * num_envs if learns else 0
+    self._learnt = jax.jit(self._init)(jax.random.PRNGKey(seed))
+    self._unfrozen: Learnt | None = None
+    self._held = self._initial_weights()
+    self._ended = np.ones(num_envs, bool)
+    self._observation = np.zeros((num_envs, *spec.shape), spec.dtype)
+    # Rows, actions and stored values of steps that have not been learnt from.
+    self._pending: list[list[np.ndarray]] = []
 
   @property
   def beta(self) -> float:
     """β of the next step."""
     if isinstance(self._beta, schedules.Schedule):
-      return float(self._beta_at(self._state.steps))
+      return float(self._beta_at(self._learnt.steps))
     return self._beta
+
+  @property
+  def ended(self) -> np.ndarray:
+    """bool `[N]`: where no episode is running."""
+    return self._ended.copy()
 
   def begin(self, observations: Any, mask: np.ndarray | None = None) -> None:
     """Starts episodes.
@@ -188,27 +184,16 @@ class OnlineBonus:
     Args:
       observations: `[N, ...]`, the first ones of the episodes.
       mask: bool `[N]`, the environments in which an episode starts; None: all.
+
+    Raises:
+      ValueError: if an observation is not finite, with the environment's number.
     """
     mask = np.ones(self._num_envs, bool) if mask is None else np.asarray(mask, bool)
-    if not mask.any():
-      return
-    state = self._state
-    carried, keep = state.carried, functools.partial(_where, mask)
-    if self._unfrozen is not None and self._has_episodes:
-      acting = jax.tree.map(keep, self._unfrozen.carried.acting, carried.acting)
-      carried = carried._replace(acting=_copied(acting))
-    self._state = state._replace(
-      carried=carried,
-      observation=keep(self._encoded(observations), state.observation),
-      start=state.start | mask,
-    )
+    if mask.any():
+      self._start(self._encoded(observations, mask), mask)
 
   def step(
-    self,
-    actions: Any,
-    next_observations: Any,
-    done: Any,
-    valid: np.ndarray | None = None,
+    self, actions: Any, next_observations: Any, done: Any
   ) -> tuple[np.ndarray, np.ndarray]:
     """Computes the bonus of one step of each environment, and keeps it to learn from.
 
@@ -217,276 +202,303 @@ class OnlineBonus:
       next_observations: `[N, ...]`, those reached; at an episode's end its last one,
         not the first of the next.
       done: bool `[N]`, whether the episode ended, for whatever reason.
-      valid: bool `[N]`; an environment in which it is False has not taken a step. Its
-        r_int is 0, and nothing is learnt from it. None: all are valid.
 
     Returns:
-      β r_int and r_int, float32 `[N]`.
+      β r_int and r_int, float32 `[N]`; 0 where an environment has reset itself.
+
+    Raises:
+      ValueError: if an observation is not finite, with the environment's number.
     """
-    beta = self.beta
-    valid = np.ones(self._num_envs, bool) if valid is None else np.asarray(valid, bool)
-    if not valid.any():
-      nothing = np.zeros(self._num_envs, np.float32)
-      return nothing, nothing
-    state = self._state
-    has_learnt = self._bonus.learning is None or state.steps >= self._batch_size
-    steps = Steps(
-      state.observation,
-      self._indices(actions),
-      self._encoded(next_observations),
-      state.start & valid,
-      valid,
-      np.asarray(done, bool),
-      pays=valid & has_learnt,
-    )
-    is_plain = bool(valid.all() and not state.start.any())
-    is_frozen = self._unfrozen is not None
-    r_int, stored, carried = self._advance(
-      state.learner, state.carried, steps, is_plain, is_frozen
-    )
-    self._state = state._replace(
-      carried=carried,
-      observation=_where(valid, steps.next_observation, state.observation),
-      start=state.start & ~valid,
-    )
-    if not is_frozen:
-      self._state = self._state._replace(steps=state.steps + valid.sum())
-      if self._batch_size:
-        self._collect(steps, np.asarray(stored))
-    r_int = np.asarray(r_int)
+    beta, r_int = self.beta, np.zeros(self._num_envs, np.float32)
+    reached = self._encoded(next_observations, np.ones(self._num_envs, bool))
+    begins = self._ended.copy()
+    if not begins.all():
+      r_int = self._step(self._indices(actions), reached, np.asarray(done, bool))
+    if begins.any():
+      self._start(reached, begins)
     return np.asarray(beta * r_int, np.float32), r_int
 
   def freeze(self, frozen: bool = True) -> None:
     """Stops all learning, for evaluation, or resumes it.
 
-    While it is frozen, networks, statistics and what is kept over all episodes do not
-    change, and each episode has memories of its own. Afterwards everything is as it
-    was, so environments that were stepped in between have to be reset.
+    While it is frozen, each episode begins with what had been learnt before. Afterwards
+    everything is as it was, and episodes begin.
     """
     if frozen and self._unfrozen is None:
-      self._unfrozen = self._state
-      carried = _copied(self._state.carried)
-      self._state = self._state._replace(carried=carried)
+      self._unfrozen = self._learnt
+      self._learnt = self._learnt._replace(acting=_copied(self._learnt.acting))
     elif not frozen and self._unfrozen is not None:
-      self._state, self._unfrozen = self._unfrozen, None
+      self._learnt, self._unfrozen = self._unfrozen, None
+      self._ended[:] = True
 
   def save(self, path: str | os.PathLike[str]) -> None:
-    """Writes all that changes to an `.npz` file, without pickle."""
+    """Writes what has been learnt to an `.npz` file: one tree, without pickle."""
+    leaves = jax.tree.leaves(self._unfrozen or self._learnt)
     with open(path, "wb") as file:
-      np.savez(file, **_named(self._unfrozen or self._state))
+      np.savez(file, *map(np.asarray, leaves))
 
   def load(self, path: str | os.PathLike[str]) -> None:
-    """Restores what `save` wrote; environments themselves are not in the file.
+    """Restores what `save` wrote, for any number of environments; episodes begin.
+
+    Where each environment has a state, environment i gets that of the file's i mod N.
 
     Raises:
-      ValueError: if the file is of another bonus, of other observations or of another
-        number of environments.
+      ValueError: if the file is of another bonus or of other observations.
     """
     with np.load(path, allow_pickle=False) as file:
-      arrays = dict(file)
-    expected = _named(self._state)
-    for name in sorted(expected.keys() | arrays.keys()):
-      there, here = (
-        (x[name].shape, x[name].dtype) if name in x else None
-        for x in (arrays, expected)
-      )
-      if there != here:
-        raise ValueError(
-          f"{path} is of other settings: {name} is {there} there and {here} here."
-        )
-    ordered = [arrays[name] for name in expected]
-    state = jax.tree.unflatten(jax.tree.structure(self._state), ordered)
-    learner, carried = _copied((state.learner, state.carried))
-    self._state = state._replace(learner=learner, carried=carried)
+      leaves = list(file.values())
+    expected, structure = jax.tree.flatten(self._learnt)
+    if len(leaves) == len(expected):
+      learnt = jax.tree.unflatten(structure, leaves)
+      if self._has_episodes:
+        envs = np.arange(self._num_envs)
+        acting = jax.tree.map(lambda x: x[envs % len(x)], learnt.acting)
+        learnt = learnt._replace(acting=acting)
+      leaves = jax.tree.leaves(learnt)
+    if [(x.shape, x.dtype) for x in leaves] != [(x.shape, x.dtype) for x in expected]:
+      raise ValueError(f"{path} is of another bonus, or of other observations.")
+    self._learnt = _copied(jax.tree.unflatten(structure, leaves))
     self._unfrozen = None
+    self._held = self._initial_weights()
+    self._ended[:] = True
+    self._pending = []
 
-  def _encoded(self, observations: Any) -> np.ndarray:
-    each = unbatched(observations, self._num_envs)
-    return np.stack([self._encode(x) for x in each])
+  def _encoded(self, observations: Any, mask: np.ndarray) -> np.ndarray:
+    """Encoded observations `[N, ...]`; outside of the mask, the current ones."""
+    encoded = self._observation.copy()
+    each = observations_lib.unbatched(observations, self._num_envs)
+    for i in np.flatnonzero(mask):
+      with np.errstate(over="ignore"):
+        encoded[i] = self._encode(each[i])
+      observations_lib.check_finite(i, encoded[i])
+    if encoded.dtype != np.float32:
+      return encoded
+    largest = np.asarray(self._learnt.largest)
+    if largest > 0:
+      limit = _LARGEST_RISE * max(1.0, float(largest))
+      encoded = np.clip(encoded, -limit, limit)
+    if self._unfrozen is None:
+      largest = np.maximum(largest, np.max(np.abs(encoded), initial=0.0))
+      self._learnt = self._learnt._replace(largest=largest)
+    return encoded
 
   def _indices(self, actions: Iterable[Any]) -> np.ndarray:
     if self._first_action is None:
       return np.zeros(self._num_envs, np.int32)
     return np.asarray(actions).astype(np.int32) - np.int32(self._first_action)
 
+  def _start(self, observations: np.ndarray, begins: np.ndarray) -> None:
+    """Starts episodes with encoded observations."""
+    if self._bonus.acting is not None:
+      acting = self._learnt.acting
+      if self._unfrozen is not None:
+        frozen = self._unfrozen.acting
+        if self._has_episodes:
+          frozen = jax.tree.map(functools.partial(_where, begins), frozen, acting)
+        acting = _copied(frozen)
+      acting, self._held = self._begin(
+        self._learnt.learner, acting, self._held, observations, begins
+      )
+      self._learnt = self._learnt._replace(acting=acting)
+    self._observation = _where(begins, observations, self._observation)
+    self._ended &= ~begins
+
+  def _step(
+    self, action: np.ndarray, reached: np.ndarray, done: np.ndarray
+  ) -> np.ndarray:
+    """r_int of the steps, which are learnt from."""
+    learnt = self._learnt
+    rows = np.stack([self._observation, reached], axis=1)
+    has_learnt = self._bonus.learning is None or int(learnt.updates) > 0
+    valid = ~self._ended
+    steps = Steps(rows, action, done, valid, valid & has_learnt)
+    r_int, stored, acting, moments = self._advance(
+      learnt.learner,
+      learnt.acting,
+      self._held,
+      learnt.moments,
+      steps,
+      bool(valid.all()),
+    )
+    self._learnt = learnt._replace(acting=acting)
+    if self._unfrozen is None:
+      total = learnt.steps + np.sum(valid, dtype=np.int32)
+      self._learnt = self._learnt._replace(moments=moments, steps=total)
+      if self._batch_size:
+        self._collect(steps, np.asarray(stored))
+    self._observation = _where(valid, reached, self._observation)
+    self._ended |= valid & done
+    return np.asarray(r_int)
+
   def _collect(self, steps: Steps, stored: np.ndarray) -> None:
     """Adds valid transitions to the rows, and learns when they make a batch."""
-    state, size, valid = self._state, self._batch_size, steps.valid
-    begin = int(state.num_rows)
-    end = begin + int(valid.sum())
-    pairs = np.stack([steps.observation, steps.next_observation], axis=1)
-    state.rows[begin:end] = pairs[valid]
-    state.actions[begin:end, 0] = steps.action[valid]
-    state.stored[begin:end] = stored[valid]
-    if end >= size:
-      columns = state.rows, state.actions, state.stored
-      # Copies, since the rows are written again while the update may still run.
-      learner = self._learn(state.learner, *(x[:size].copy() for x in columns))
-      state = state._replace(learner=learner)
-      for column in columns:
-        column[: end - size] = column[size:end]
-      end -= size
-    self._state = state._replace(num_rows=np.array(end))
+    size, valid = self._batch_size, steps.valid
+    self._pending.append([x[valid] for x in (steps.rows, steps.action, stored)])
+    if sum(len(rows) for rows, *_ in self._pending) >= size:
+      columns = [np.concatenate(column) for column in zip(*self._pending, strict=True)]
+      batch = [column[:size] for column in columns]
+      self._pending = [[column[size:] for column in columns]]
+      self._learnt = self._learnt._replace(
+        learner=self._learn(self._learnt.learner, *batch),
+        updates=self._learnt.updates + np.int32(1),
+      )
 
-  def _init(self, key: jax.Array) -> tuple[types.LearnerState, Carried]:
-    learner, acting = self._bonus.init(key), self._bonus.acting
-    state, weights = (), ()
-    if acting is not None:
-      state = acting.init()
-      if acting.begin_episode is not None:
-        state = self._for_each(state)
-      if acting.training is not None and acting.refresh is not None:
-        weights = self._for_each(acting.training.weights(learner.training))
-    return learner, Carried(state, weights, exploration.init_moments())
+  def _init(self, key: jax.Array) -> Learnt:
+    acting = () if self._bonus.acting is None else self._bonus.acting.init()
+    return Learnt(
+      learner=self._bonus.init(key),
+      acting=self._for_each(acting) if self._has_episodes else acting,
+      moments=exploration.init_moments(),
+      largest=jnp.float32(0),
+      steps=jnp.int32(0),
+      updates=jnp.int32(0),
+    )
+
+  def _initial_weights(self) -> Any:
+    """Those that each environment's episode keeps, `[N, ...]`; `()` without them."""
+    acting = self._bonus.acting
+    if acting is None or acting.training is None or acting.refresh is None:
+      return ()
+    return self._for_each(acting.training.weights(self._learnt.learner.training))
 
   def _for_each(self, tree: Any) -> Any:
     """Copies of it, `[N, ...]`."""
     n = self._num_envs
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (n, *jnp.shape(x))), tree)
 
+  def _over_environments(
+    self, function: Callable[..., tuple[Any, Any]], acting_state: Any, *args: Any
+  ) -> tuple[Any, Any]:
+    """(acting half's state, arguments of one environment) → (state, result), of all."""
+    if self._has_episodes:
+      return jax.vmap(function)(acting_state, *args)
+    return jax.lax.scan(lambda state, x: function(state, *x), acting_state, args)
+
+  def _begin_episodes(
+    self,
+    learner: types.LearnerState,
+    acting_state: Any,
+    held: Any,
+    observations: jax.Array,
+    begins: jax.Array,
+  ) -> tuple[Any, Any]:
+    """The acting half's state, and the weights that episodes keep."""
+    acting = self._bonus.acting
+    assert acting is not None
+    fresh = acting.training.weights(learner.training) if acting.training else ()
+
+    def start(state: Any, observation: jax.Array) -> Any:
+      if acting.begin_episode is not None:
+        state = acting.begin_episode(state)
+      if self._bonus.end == "destination":  # The first value belongs to no step.
+        no_action, is_last = jnp.int32(0), jnp.bool_(False)
+        _, state = acting.observe(fresh, state, observation, no_action, is_last)
+      return state
+
+    def one(
+      state: Any, held: Any, observation: jax.Array, begins: jax.Array
+    ) -> tuple[Any, Any]:
+      state = jax.lax.cond(begins, start, lambda old, _: old, state, observation)
+      if acting.refresh is not None:
+        held = updates.keep_if(begins, fresh, held)
+      return state, held
+
+    return self._over_environments(one, acting_state, held, observations, begins)
+
   def _compute(
     self,
     learner: types.LearnerState,
-    carried: Carried,
+    acting_state: Any,
+    held: Any,
+    moments: exploration.Moments,
     steps: Steps,
-    is_plain: bool,
-    is_frozen: bool,
-  ) -> tuple[jax.Array, jax.Array, Carried]:
-    """r_int `[N]`, the acting half's values `[N]`, and what is carried on.
-
-    `is_plain`: no episode starts, and all environments are valid.
-    """
-    acting_state, weights, moments = carried
+    all_valid: bool,
+  ) -> tuple[jax.Array, jax.Array, Any, exploration.Moments]:
+    """r_int `[N]`, the acting half's values `[N]`, its state, and the moments."""
     r_int = stored = jnp.zeros(self._num_envs, jnp.float32)
     if self._bonus.acting is not None:
-      r_int, acting_state, weights = self._act(
-        self._bonus.acting, learner, carried, steps, is_plain
-      )
-      stored = r_int
+      acting_state, stored = self._act(learner, acting_state, held, steps, all_valid)
+      r_int = stored
     if self._bonus.learning is not None:
-      transitions = steps.observation, steps.action, steps.next_observation
-      inputs = self._inputs(*transitions, stored, steps.valid.astype(jnp.float32))
-      r_int, _ = self._bonus.learning.compute(learner.learning, inputs)
+      r_int, _ = self._learning(learner, steps.rows, steps.action, stored, steps.valid)
     if self._normalise:
-      mask = steps.pays.astype(jnp.float32)
-      new = exploration.update_moments(moments, r_int, mask)
-      r_int = exploration.over_deviation(new, r_int)
-      moments = moments if is_frozen else new
-    if is_frozen and not self._has_episodes:
-      acting_state = carried.acting
-    r_int = jnp.where(steps.pays, r_int, 0.0)
-    return r_int, stored, Carried(acting_state, weights, moments)
+      moments = exploration.update_moments(moments, r_int, steps.pays)
+      r_int = exploration.over_deviation(moments, r_int)
+    return jnp.where(steps.pays, r_int, 0.0), stored, acting_state, moments
+
+  def _act(
+    self,
+    learner: types.LearnerState,
+    acting_state: Any,
+    held: Any,
+    steps: Steps,
+    all_valid: bool,
+  ) -> tuple[Any, jax.Array]:
+    """The acting half's state, and its values `[N]`."""
+    acting, arrives = self._bonus.acting, self._bonus.end == "destination"
+    assert acting is not None
+    fresh = acting.training.weights(learner.training) if acting.training else ()
+
+    def one(state: Any, held: Any, step: Steps) -> tuple[Any, jax.Array]:
+      weights = fresh if acting.refresh is None else acting.refresh(held, fresh)
+      seen, last = step.rows[int(arrives)], step.done & arrives
+      value, new = acting.observe(weights, state, seen, step.action, last)
+      if all_valid:
+        return new, value
+      return updates.keep_if(step.valid, (new, value), (state, jnp.float32(0)))
+
+    return self._over_environments(one, acting_state, held, steps)
+
+  def _learning(
+    self,
+    learner: types.LearnerState,
+    rows: jax.Array,
+    action: jax.Array,
+    stored: jax.Array,
+    valid: jax.Array,
+  ) -> tuple[jax.Array, Any]:
+    """r_int `[N]` of the learning half, which reads no values, and its state."""
+    no_values = jnp.zeros((0, len(stored), 1, 1), jnp.float32)
+    r_int, state = types.compute_on_windows(
+      self._bonus,
+      learner.learning,
+      td=no_values[..., 0],
+      action=_windows_of(action),
+      q_tm1=no_values,
+      q_t=no_values,
+      observation=rows,
+      stored=stored[:, None],
+      mask=valid.astype(jnp.float32)[:, None],
+    )
+    return r_int[:, 0], state
 
   def _update(
     self,
     learner: types.LearnerState,
     rows: jax.Array,
-    actions: jax.Array,
+    action: jax.Array,
     stored: jax.Array,
   ) -> types.LearnerState:
     """Both halves after an update on transitions."""
+    training, learning = learner.training, learner.learning
+    ones = jnp.ones(len(rows), jnp.int32)
     if self._training is not None:
-      ones = jnp.ones(len(rows), jnp.int32)
-      training, _ = self._training.update(learner.training, rows, actions, ones)
-      learner = learner._replace(training=training)
+      training, _ = self._training.update(training, rows, _windows_of(action), ones)
     if self._bonus.learning is not None:
-      transitions = rows[:, 0], actions[:, 0], rows[:, 1]
-      inputs = self._inputs(*transitions, stored, jnp.ones_like(stored))
-      _, learning = self._bonus.learning.compute(learner.learning, inputs)
-      learner = learner._replace(learning=learning)
-    return learner
-
-  def _inputs(
-    self,
-    observation_tm1: jax.Array,
-    a_tm1: jax.Array,
-    observation_t: jax.Array,
-    stored: jax.Array,
-    mask: jax.Array,
-  ) -> types.Inputs:
-    """Of a learning half that reads no values of an agent."""
-    no_values = jnp.zeros((0, len(stored), 1), jnp.float32)
-    return types.Inputs(
-      td=no_values[..., 0],
-      a_tm1=a_tm1,
-      q_tm1=no_values,
-      q_t=no_values,
-      observation_tm1=observation_tm1,
-      observation_t=observation_t,
-      stored=stored,
-      mask=mask,
-      num_later=jnp.zeros_like(mask),
-      q=no_values,
-      observation=observation_tm1,
-    ).at(self._bonus.end)
-
-  def _act(
-    self,
-    acting: types.Acting,
-    learner: types.LearnerState,
-    carried: Carried,
-    steps: Steps,
-    is_plain: bool,
-  ) -> tuple[jax.Array, Any, Any]:
-    """Values `[N]` of the acting half, its state, and the weights of episodes."""
-    arrives = self._bonus.end == "destination"
-    fresh: Any = ()
-    if acting.training is not None:
-      fresh = acting.training.weights(learner.training)
-
-    def one(state: Any, held: Any, step: Steps) -> tuple[Any, tuple[jax.Array, Any]]:
-      """One environment's new state, value, and weights of the episode."""
-
-      def if_(condition: Any, change: Callable[[Any], Any], old: Any) -> Any:
-        return old if is_plain else jax.lax.cond(condition, change, lambda x: x, old)
-
-      weights = fresh
-      if acting.refresh is not None:
-        held = if_(step.start, lambda _: fresh, held)
-        weights = acting.refresh(held, fresh)
-
-      def start(state: Any) -> Any:
-        if acting.begin_episode is not None:
-          state = acting.begin_episode(state)
-        if arrives:  # The value of the first observation belongs to no step.
-          no_action, is_last = jnp.zeros_like(step.action), jnp.zeros_like(step.done)
-          _, state = acting.observe(
-            weights, state, step.observation, no_action, is_last
-          )
-        return state
-
-      def observe(state: Any) -> tuple[jax.Array, Any]:
-        seen = step.next_observation if arrives else step.observation
-        return acting.observe(weights, state, seen, step.action, step.done & arrives)
-
-      state = if_(step.start, start, state)
-      if is_plain:
-        value, state = observe(state)
-      else:
-        value, state = jax.lax.cond(
-          step.valid, observe, lambda state: (jnp.float32(0), state), state
-        )
-      return state, (value, held)
-
-    if acting.begin_episode is None:
-
-      def of_all(state: Any, x: tuple[Any, Steps]) -> tuple[Any, tuple[jax.Array, Any]]:
-        return one(state, *x)
-
-      state, (values, held) = jax.lax.scan(
-        of_all, carried.acting, (carried.weights, steps)
-      )
-    else:
-      state, (values, held) = jax.vmap(one)(carried.acting, carried.weights, steps)
-    return values, state, held
+      trained = types.LearnerState(learning, training)
+      _, learning = self._learning(trained, rows, action, stored, ones)
+    return types.LearnerState(learning, training)
 
 
-def unbatched(observations: Any, num_envs: int) -> Sequence[Any]:
-  """The observation of each environment; those of several parts are dicts of arrays."""
-  if not isinstance(observations, Mapping):
-    return observations
-  parts = observations.items()
-  return [{name: part[i] for name, part in parts} for i in range(num_envs)]
+@functools.cache
+def _first_process() -> int:
+  """The process in which the first bonus was made; its forks have this number, too."""
+  return os.getpid()
+
+
+def _windows_of(action: jax.Array) -> jax.Array:
+  """int32 `[N]` → `[N, 2]`; nothing reads the action of the last row."""
+  return jnp.stack([action, jnp.zeros_like(action)], axis=1)
 
 
 def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
@@ -497,31 +509,3 @@ def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
 def _copied(tree: Any) -> Any:
   """Arrays of the device, which may be donated: those of the host are only borrowed."""
   return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)
-
-
-def _named(state: State) -> dict[str, np.ndarray]:
-  leaves, _ = jax.tree_util.tree_flatten_with_path(state)
-  return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
-
-
-def _encoding(
-  space: gymnasium.Space, layout: str | None, env: gymnasium.Env | None
-) -> tuple[dm_env.specs.Array, Callable[[Any], np.ndarray]]:
-  """The spec of encoded observations, and the function that encodes one."""
-  view = None if env is None else minigrid_views.of_environment(env)
-  if view is not None:
-    return view, encodings.Dense(view)  # Also of a dict.
-  if isinstance(space, gymnasium.spaces.Discrete):
-    first = int(space.start)
-    one_hot = specs.OneHotArray((int(space.n),))
-    return encodings.OneHotIndex(one_hot).spec, lambda x: np.array(x - first, np.int32)
-  if not isinstance(space, _ARRAYS):
-    raise TypeError(
-      f"the environment's observations are {space!r:.80}, but a bonus takes one array; "
-      "join the parts into one, for instance with "
-      "gymnasium.wrappers.FlattenObservation, or choose one of them with "
-      "gymnasium.wrappers.TransformObservation."
-    )
-  dtype = np.uint8 if space.dtype == np.uint8 else np.float32
-  dense = encodings.Dense(specs.of_array(space.shape, dtype, None, layout))
-  return dense.spec, dense

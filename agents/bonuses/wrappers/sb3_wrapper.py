@@ -12,15 +12,16 @@ from stable_baselines3.common import vec_env
 
 from explorax import exploration
 from explorax.agents.bonuses import types
+from explorax.agents.bonuses.wrappers import observations as observations_lib
 from explorax.agents.bonuses.wrappers import online
 
 
 class BonusVecEnv(vec_env.VecEnvWrapper):
   """Adds β r_int to the rewards of each step.
 
-  Each step's infos have the `extrinsic_reward`, the environment's, and the
-  `intrinsic_reward`, r_int without β. An episode's last observation is read from
-  `terminal_observation`; whether the episode was truncated (`TimeLimit.truncated`)
+  Each step's infos have the `extrinsic_reward`, the environment's without any bonus,
+  and the `intrinsic_reward`, r_int without β. An episode's last observation is read
+  from `terminal_observation`; whether the episode was truncated (`TimeLimit.truncated`)
   changes nothing here: the agent bootstraps from the sum of both rewards. `bonus` is
   the `online.OnlineBonus`, which says what the environments share, and can be frozen,
   saved and loaded.
@@ -29,26 +30,33 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
   def __init__(
     self,
     venv: vec_env.VecEnv,
-    bonus: types.Bonus,
-    beta: exploration.Setting,
+    bonus: types.Bonus | None,
+    beta: exploration.Setting = 1.0,
     **settings: Any,
   ):
-    """Wraps a vector; `settings` and errors are those of `OnlineBonus`."""
+    """Wraps a vector; `settings` and errors are those of `OnlineBonus`.
+
+    Without a bonus (None), it changes nothing. `EvalCallback` needs the environments of
+    evaluation wrapped as those of training are.
+    """
     super().__init__(venv)
-    self.bonus = online.OnlineBonus(
-      bonus,
-      venv.observation_space,
-      venv.action_space,
-      venv.num_envs,
-      beta=beta,
-      env=getattr(venv.unwrapped, "envs", [None])[0],
-      **settings,
-    )
+    self.bonus: online.OnlineBonus | None = None
+    if bonus is not None:
+      self.bonus = online.OnlineBonus(
+        bonus,
+        venv.observation_space,
+        venv.action_space,
+        venv.num_envs,
+        beta=beta,
+        env=getattr(venv.unwrapped, "envs", [None])[0],
+        **settings,
+      )
     self._actions: Any = None
 
   def reset(self) -> Any:
     observations = self.venv.reset()
-    self.bonus.begin(observations)
+    if self.bonus is not None:
+      self.bonus.begin(observations)
     return observations
 
   def step_async(self, actions: np.ndarray) -> None:
@@ -57,16 +65,17 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
 
   def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
     observations, rewards, done, infos = self.venv.step_wait()
+    if self.bonus is None:
+      return observations, rewards, done, infos
+    each = observations_lib.unbatched(observations, len(done))
     reached = [
-      info["terminal_observation"] if ended else observation
-      for observation, ended, info in zip(
-        online.unbatched(observations, len(done)), done, infos, strict=True
-      )
+      infos[i]["terminal_observation"] if ended else each[i]
+      for i, ended in enumerate(done)
     ]
     added, r_int = self.bonus.step(self._actions, reached, done)
     self.bonus.begin(observations, done)
     infos = [
-      {**info, "extrinsic_reward": float(reward), "intrinsic_reward": float(value)}
+      {"extrinsic_reward": float(reward), **info, "intrinsic_reward": float(value)}
       for info, reward, value in zip(infos, rewards, r_int, strict=True)
     ]
     return observations, rewards + added, done, infos

@@ -138,6 +138,9 @@ class VecEnvWrapper:
   def __init__(self, venv):
     self.venv, self.num_envs, self.unwrapped = venv, venv.num_envs, venv.unwrapped
 
+  def __getattr__(self, name):
+    return getattr(self.venv, name)
+
   def step(self, actions):
     self.step_async(actions)
     return self.step_wait()
@@ -161,30 +164,33 @@ WRAPPER = "explorax.agents.bonuses.wrappers.sb3_wrapper"
 
 
 class VecEnv:
-  """A vector of Stable-Baselines3 of the same environments."""
+  """A vector of Stable-Baselines3, in this process or as if in others."""
 
-  def __init__(self, envs):
-    self.envs, self.num_envs, self.unwrapped = envs, len(envs), self
+  def __init__(self, envs, here=True):
+    self._envs, self.num_envs, self.unwrapped = envs, len(envs), self
+    if here:
+      self.envs = envs
     self.observation_space = envs[0].observation_space
     self.action_space = envs[0].action_space
 
   def reset(self):
-    return np.array([env.reset()[0] for env in self.envs])
+    return np.array([env.reset()[0] for env in self._envs])
 
   def step_async(self, actions):
     self._actions = actions
 
   def step_wait(self):
-    observations, dones, infos = [], [], []
-    for env, action in zip(self.envs, self._actions, strict=True):
-      observation, _, _, done, _ = env.step(action)
-      infos.append({"TimeLimit.truncated": done})
+    observations, rewards, dones, infos = [], [], [], []
+    for env, action in zip(self._envs, self._actions, strict=True):
+      observation, reward, _, done, info = env.step(action)
+      infos.append({**info, "TimeLimit.truncated": done})
+      rewards.append(reward)
       if done:
         infos[-1]["terminal_observation"] = observation
         observation, _ = env.reset()
       observations.append(observation)
       dones.append(done)
-    rewards = np.ones(self.num_envs, np.float32)
+    rewards = np.array(rewards, np.float32)
     return np.array(observations), rewards, np.array(dones), infos
 
 
@@ -248,3 +254,190 @@ def test_all_modes_of_resets_give_the_same_bonus(bonus, lengths, sb3_wrapper):
   assert np.isfinite(results[0]).all() and results[0].any()
   for other in results[1:]:
     np.testing.assert_array_equal(other, results[0])
+
+
+class Cells(gymnasium.Env):
+  """Bytes, which may be a picture or the cells of a grid."""
+
+  observation_space = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
+  action_space = gymnasium.spaces.Discrete(3)
+
+  def reset(self, *, seed=None, options=None):
+    self._cells, self._time = np.zeros((7, 7, 3), np.uint8), 0
+    return self._cells.copy(), {}
+
+  def step(self, action):
+    self._cells[self._time % 7, action] = (1 + action, 2, 1)
+    self._time += 1
+    return self._cells.copy(), 1.0, False, self._time == 5, {}
+
+
+@pytest.fixture
+def in_vectors(sb3_wrapper):
+  """(bonus, settings) → the wrapped vectors of `Cells`, by their kind."""
+
+  def make(kind, **settings):
+    bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=20)
+    if kind in ("dummy", "subproc"):
+      envs = VecEnv([Cells(), Cells()], here=kind == "dummy")
+      return sb3_wrapper.BonusVecEnv(envs, bonus, 0.5, **settings)
+    kinds = {"sync": vector.SyncVectorEnv, "async": vector.AsyncVectorEnv}
+    envs = kinds[kind]([Cells, Cells])
+    try:
+      return gymnasium_wrapper.BonusVectorWrapper(envs, bonus, 0.5, **settings)
+    except ValueError:
+      envs.close()
+      raise
+
+  return make
+
+
+@pytest.mark.parametrize("view", ["minigrid", "array"])
+def test_a_bonus_is_the_same_in_this_process_and_in_others(view, in_vectors):
+  actions, results = np.random.default_rng(0).integers(3, size=(12, 2)), {}
+  for kind in ("sync", "async", "dummy", "subproc"):
+    envs = in_vectors(kind, view=view)
+    is_sb3 = kind in ("dummy", "subproc")
+    mode = None if is_sb3 else vector.AutoresetMode.NEXT_STEP
+    results[kind] = play_vector(envs, actions, mode)
+    if not is_sb3:
+      envs.close()
+  assert results["sync"].any()
+  for result in results.values():
+    np.testing.assert_array_equal(result, results["sync"])
+
+
+def test_what_observations_are_is_neither_seen_nor_said(in_vectors):
+  in_vectors("dummy")
+  for kind in ("async", "subproc"):
+    with pytest.raises(ValueError, match="pass view='minigrid' or view='array'"):
+      in_vectors(kind)
+  with pytest.raises(ValueError, match="view is 'grid'"):
+    in_vectors("dummy", view="grid")
+  with pytest.raises(ValueError, match="view is 'minigrid', but observations are Box"):
+    gymnasium_wrapper.BonusWrapper(Line(dense=True), rnd.RND(), 1.0, view="minigrid")
+
+
+def wrap_with_mode(mode, said, given, **changes):
+  """A vector with a mode of resets, what its metadata say, and the argument."""
+  makers = [lambda n=n: Line(dense=True, length=n) for n in (4, 7)]
+  envs = vector.SyncVectorEnv(makers, autoreset_mode=mode)
+  envs.metadata = {} if said is None else {"autoreset_mode": said}
+  bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=20)
+  return gymnasium_wrapper.BonusVectorWrapper(envs, bonus, 0.5, autoreset_mode=given)
+
+
+@pytest.mark.parametrize("mode", vector.AutoresetMode)
+def test_the_mode_of_resets_is_said_by_metadata_or_the_argument(mode):
+  actions = np.random.default_rng(0).integers(2, size=(20, 2))
+  said = [(mode, None), (mode.value, None), (None, mode), (None, mode.value)]
+  results = [play_vector(wrap_with_mode(mode, *x), actions, mode) for x in said]
+  for other in results[1:]:
+    np.testing.assert_array_equal(other, results[0])
+
+
+def test_an_unknown_mode_of_resets_is_refused():
+  for said, given in ((None, None), ("sometimes", None), (None, "sometimes")):
+    with pytest.raises(ValueError, match="pass autoreset_mode, one of 'NextStep'"):
+      wrap_with_mode(vector.AutoresetMode.NEXT_STEP, said, given)
+  envs = wrap_with_mode(vector.AutoresetMode.NEXT_STEP, None, "SameStep")
+  envs.reset()
+  with pytest.raises(ValueError, match="its info has no final_obs"):
+    for _ in range(4):
+      envs.step(np.ones(2, int))
+
+
+def test_an_environment_that_resets_itself_begins_an_episode():
+  """In a wrapper inside, in the step after an episode's end."""
+  bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=20)
+  actions, results = [1, 1, 0, 1, 1], []
+  for resets_itself in (False, True):
+    env = Line(dense=True, length=5)
+    if resets_itself:
+      env = gymnasium.wrappers.Autoreset(env)
+    env = gymnasium_wrapper.BonusWrapper(env, bonus, beta=1.0)
+    env.reset()
+    for episode in range(3):
+      if episode and resets_itself:
+        _, reward, _, _, info = env.step(0)
+        assert reward == info["extrinsic_reward"] == info["intrinsic_reward"] == 0
+      elif episode:
+        env.reset()
+      results.append([env.step(action)[4]["intrinsic_reward"] for action in actions])
+  assert results[:3] == results[3:]
+
+
+def in_bonus(kind, sb3_wrapper, wraps_inner):
+  """A wrapped vector; with `wraps_inner`, its environments also have a bonus each."""
+  settings = {"bonus": counts.Counts(), "beta": 0.5}
+
+  def make():
+    env = Line(length=3)
+    return gymnasium_wrapper.BonusWrapper(env, **settings) if wraps_inner else env
+
+  if kind == "sb3":
+    envs = VecEnv([make(), make()])
+    if not wraps_inner:
+      envs = sb3_wrapper.BonusVecEnv(envs, **settings)
+    return sb3_wrapper.BonusVecEnv(envs, **settings)
+  envs = vector.SyncVectorEnv([make, make], autoreset_mode=kind)
+  if not wraps_inner:
+    envs = gymnasium_wrapper.BonusVectorWrapper(envs, **settings)
+  return gymnasium_wrapper.BonusVectorWrapper(envs, **settings)
+
+
+@pytest.mark.parametrize("wraps_inner", [False, True])
+@pytest.mark.parametrize("kind", [*vector.AutoresetMode, "sb3"])
+def test_nested_bonuses_keep_the_environments_reward(kind, wraps_inner, sb3_wrapper):
+  envs = in_bonus(kind, sb3_wrapper, wraps_inner)
+  envs.reset()
+  for step in range(8):
+    _, rewards, *ended, infos = envs.step(np.ones(2, int))
+    is_step = kind != vector.AutoresetMode.NEXT_STEP or step % 4 != 3
+    if kind == "sb3":
+      extrinsic = [info["extrinsic_reward"] for info in infos]
+    else:
+      extrinsic = infos["extrinsic_reward"]
+    np.testing.assert_array_equal(extrinsic, float(is_step))
+    assert (rewards > 1.2 * is_step).all() or not is_step
+    if kind == vector.AutoresetMode.DISABLED and ended[1].any():
+      envs.reset(options={"reset_mask": ended[1]})
+
+
+class VecNormalize(VecEnvWrapper):
+  """As Stable-Baselines3's, with statistics only."""
+
+  obs_rms = None
+
+
+def synchronise(envs, evaluation_envs):
+  """As `EvalCallback` does: both chains of wrappers, step by step."""
+  while isinstance(envs, VecEnvWrapper):
+    assert isinstance(evaluation_envs, VecEnvWrapper)
+    if isinstance(envs, VecNormalize):
+      assert isinstance(evaluation_envs, VecNormalize)
+      evaluation_envs.obs_rms = envs.obs_rms
+    envs, evaluation_envs = envs.venv, evaluation_envs.venv
+
+
+@pytest.mark.skipif(
+  importlib.util.find_spec("stable_baselines3") is not None, reason="uses a stand-in"
+)
+@pytest.mark.parametrize("is_outside", [True, False])
+def test_environments_of_evaluation_are_wrapped_alike(is_outside, sb3_wrapper):
+  def make(bonus):
+    wrappers = [VecNormalize, lambda x: sb3_wrapper.BonusVecEnv(x, bonus, beta=0.5)]
+    envs = VecEnv([Line(), Line()])
+    for wrap in wrappers if is_outside else wrappers[::-1]:
+      envs = wrap(envs)
+    return envs
+
+  envs, evaluation_envs = make(counts.Counts()), make(None)
+  normalised = envs.venv if is_outside else envs
+  normalised.obs_rms = 3.0
+  synchronise(envs, evaluation_envs)
+  assert (evaluation_envs.venv if is_outside else evaluation_envs).obs_rms == 3.0
+  evaluated = evaluation_envs if is_outside else evaluation_envs.venv
+  evaluated.reset()
+  _, rewards, _, infos = evaluated.step([1, 1])
+  assert (rewards == 1).all() and "intrinsic_reward" not in infos[0]

@@ -1,8 +1,13 @@
 """A bonus of several environments: what they share, freezing, saving."""
 
 import collections
+import dataclasses
+import multiprocessing
+import sys
 
+import chex
 import gymnasium
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,8 +18,11 @@ from explorax.agents.bonuses import (
   disagreement,
   dynamics,
   e3b,
+  icm,
   ngu,
   novel_d,
+  re3,
+  ride,
   rnd,
   types,
 )
@@ -101,29 +109,32 @@ class Trained(types.Bonus):
 def test_both_halves_learn_once_from_each_valid_transition(keeps_weights, learns):
   bonus, rng = make(Trained(keeps_weights, learns)), np.random.default_rng(0)
   held, transitions, observations = np.zeros(3), [], np.zeros((3, 2))
-  starts = np.ones(3, bool)
+  ended = np.zeros(3, bool)
   bonus.begin(observations)
   for t in range(30):
-    actions, valid = rng.integers(2, size=3), rng.random(3) < 0.7
-    reached, done = rng.integers(-3, 4, size=(3, 2)), (t + 1) % LENGTHS == 0
+    actions, done = rng.integers(2, size=3), (t + 1) % LENGTHS == 0
+    reached, resets_itself = rng.integers(-3, 4, size=(3, 2)), ended
+    np.testing.assert_array_equal(bonus.ended, resets_itself)
     updates = len(transitions) // 9
-    held = np.where(starts & valid, updates, held)
-    starts = starts & ~valid | done
-    _, r_int = bonus.step(actions, reached, done, valid)
+    _, r_int = bonus.step(actions, reached, done)
     values = held if keeps_weights else np.full(3, updates)
     # A learning half has no r_int before the first update.
     expected = (values + 99 * updates) * (updates > 0) if learns else values
-    np.testing.assert_array_equal(r_int, np.where(valid, expected, 0))
-    for i in np.flatnonzero(valid):
+    np.testing.assert_array_equal(r_int, np.where(resets_itself, 0, expected))
+    for i in np.flatnonzero(~resets_itself):
       change = (reached - observations)[i].sum()
       transitions.append((change, actions[i], values[i]))
-    observations = np.where(valid[:, None], reached, observations)
-    if done.any():
-      observations = np.where(done[:, None], -reached, observations)
-      bonus.begin(observations, done)
+    observations, ended = reached, done & ~resets_itself
+    begins = resets_itself
+    if t % 2:
+      begins = resets_itself | ended
+      observations = np.where(ended[:, None], -reached, reached)
+      bonus.begin(observations, ended)
+      ended = np.zeros(3, bool)
+    held = np.where(begins, len(transitions) // 9, held)
   updates = len(transitions) // 9
   sums = np.sum(transitions[: 9 * updates], axis=0)
-  state = bonus._state.learner
+  state = bonus._learnt.learner
   assert state.training[0] == updates > 5
   np.testing.assert_array_equal(state.training[1:], sums[:2])
   if learns:
@@ -164,18 +175,18 @@ def test_counts_are_of_all_environments():
     counts.Counts(), gymnasium.spaces.Discrete(5), gymnasium.spaces.Discrete(2), 3
   )
   visits, rng = collections.Counter(), np.random.default_rng(0)
-  states = rng.integers(5, size=3)
+  states, ended = rng.integers(5, size=3), np.zeros(3, bool)
   bonus.begin(states)
   for _ in range(20):
-    actions, valid = rng.integers(2, size=3), rng.random(3) < 0.8
+    actions, done = rng.integers(2, size=3), rng.random(3) < 0.2
     expected = np.zeros(3)
-    for i in np.flatnonzero(valid):
+    for i in np.flatnonzero(~ended):
       visits[states[i], actions[i]] += 1
       expected[i] = (visits[states[i], actions[i]] + 0.01) ** -0.5
-    following = rng.integers(5, size=3)
-    _, r_int = bonus.step(actions, following, np.zeros(3, bool), valid)
+    states = rng.integers(5, size=3)
+    _, r_int = bonus.step(actions, states, done)
     np.testing.assert_allclose(r_int, expected, rtol=1e-5)
-    states = np.where(valid, following, states)
+    ended = done & ~ended
 
 
 def test_normalised_values_are_over_the_deviation_so_far():
@@ -195,9 +206,11 @@ def test_a_schedule_of_beta_is_of_the_steps_of_all_environments():
   play(bonus, [0])
   assert bonus.beta == pytest.approx(1 - 3 / 12)
   zeros = np.zeros((NUM_ENVS, 2))
-  added, r_int = bonus.step([0] * 3, zeros, [False] * 3, np.array([True, False, True]))
-  np.testing.assert_allclose(added, 0.75 * r_int, rtol=1e-6)
-  assert added[1] == 0 and bonus.beta == pytest.approx(1 - 5 / 12)
+  bonus.step([0] * 3, zeros, [False, True, False])
+  assert bonus.beta == pytest.approx(1 - 6 / 12)
+  added, r_int = bonus.step([0] * 3, zeros, [False] * 3)
+  np.testing.assert_allclose(added, 0.5 * r_int, rtol=1e-6)
+  assert added[1] == 0 and bonus.beta == pytest.approx(1 - 8 / 12)
 
 
 LEARNT = pytest.mark.parametrize(
@@ -208,17 +221,29 @@ LEARNT = pytest.mark.parametrize(
 
 
 @LEARNT
-def test_a_loaded_bonus_continues_to_the_bit(bonus, tmp_path):
+@pytest.mark.parametrize("num_envs", [1, NUM_ENVS, 4])
+def test_what_was_learnt_is_loaded_for_any_number_of_environments(
+  bonus, num_envs, tmp_path
+):
   first, path = make(bonus, normalise=True), tmp_path / "bonus.npz"
   play(first, range(10))
   first.save(path)
-  expected = play(first, range(10, 20))
-  second = make(bonus, normalise=True, seed=1)
+  second = make(bonus, num_envs, normalise=True, seed=1)
   second.load(path)
-  np.testing.assert_array_equal(play(second, range(10, 20)), expected)
-  assert expected.any()
-  with pytest.raises(ValueError, match="is of other settings: "):
-    make(bonus, 2, normalise=True).load(path)
+  learnt, loaded = first._learnt, second._learnt
+  for name in ("learner", "moments", "steps", "updates"):
+    chex.assert_trees_all_equal(getattr(loaded, name), getattr(learnt, name))
+  if isinstance(bonus, ngu.NeverGiveUp):
+    expected = jax.tree.map(
+      lambda x: np.asarray(x)[[0, 1, 2, 0][:num_envs]], learnt.acting.moments
+    )
+    chex.assert_trees_all_equal(loaded.acting.moments, expected)
+  # Episodes begin, with what was learnt.
+  states = np.random.default_rng(1).normal(size=(6, num_envs, 2))
+  r_int = [second.step([0] * num_envs, x, [False] * num_envs)[1] for x in states]
+  assert not r_int[0].any() and np.isfinite(r_int).all() and np.all(r_int[2:])
+  with pytest.raises(ValueError, match="is of another bonus"):
+    make(counts.Counts()).load(path)
 
 
 @LEARNT
@@ -229,12 +254,97 @@ def test_a_frozen_bonus_does_not_change(bonus, tmp_path):
   frozen.freeze()
   seen = play(frozen, range(20))
   assert np.isfinite(seen).all() and seen.any()
+  frozen.save(tmp_path / "frozen.npz")
   np.testing.assert_array_equal(play(frozen, range(20)), seen)  # From the start.
   frozen.freeze(False)
   frozen.save(tmp_path / "after.npz")
-  before, after = (np.load(tmp_path / f"{name}.npz") for name in ("before", "after"))
-  for name in before:
-    np.testing.assert_array_equal(after[name], before[name])
-  np.testing.assert_array_equal(
-    play(frozen, range(10, 20)), play(other, range(20))[10:]
-  )
+  assert frozen.ended.all()
+  for name in ("frozen", "after"):
+    before, after = (np.load(tmp_path / f"{x}.npz") for x in ("before", name))
+    for leaf in before:
+      np.testing.assert_array_equal(after[leaf], before[leaf])
+  # The pending transitions are there as well.
+  assert frozen._learnt.updates == 3 == play(other, range(10)).shape[0] // 3
+
+
+def test_each_frozen_episode_begins_with_the_counts_as_they_were():
+  bonus = make(counts.Counts())
+  play(bonus, range(10))
+  bonus.freeze()
+  np.testing.assert_array_equal(play(bonus, range(3)), play(bonus, range(3)))
+
+
+@pytest.mark.parametrize(
+  ("value", "word"), [(np.nan, "nan"), (-np.inf, "-inf"), (1e300, "inf")]
+)
+@pytest.mark.parametrize("call", ["begin", "step"])
+def test_observations_that_are_not_finite_are_refused(call, value, word):
+  """One of them would make what all environments share NaN for ever."""
+  bonus, other = make(SMALL_RND), make(SMALL_RND)
+  play(bonus, range(4)), play(other, range(4))
+  observations = np.zeros((3, 2))
+  observations[1, 0] = value
+  with pytest.raises(ValueError, match=f"environment 1 .* with {word},"):
+    if call == "begin":
+      bonus.begin(observations)
+    else:
+      bonus.step([0] * 3, observations, [False] * 3)
+  # An environment in which no episode begins is not looked at.
+  bonus.begin(observations, np.array([True, False, True]))
+  other.begin(np.zeros((3, 2)), np.array([True, False, True]))
+  np.testing.assert_array_equal(play(bonus, range(5, 9)), play(other, range(5, 9)))
+
+
+@pytest.mark.parametrize(
+  "bonus",
+  [
+    SMALL_RND,
+    dataclasses.replace(SMALL_RND, decay=None),
+    SMALL_E3B,
+    SMALL_NGU,
+    disagreement.Disagreement(2, 0.5, 4, 4),
+    icm.ICM(dynamics.Dynamics(embedding_size=4, hidden_size=5, forward_weight=1.0)),
+    novel_d.NovelD(output_size=4),
+    re3.RE3(embedding_size=4, memory_capacity=30),
+    ride.RIDE(dynamics.Dynamics(embedding_size=4, hidden_size=5)),
+  ],
+  ids=lambda bonus: type(bonus).__name__,
+)
+def test_statistics_survive_an_outlier(bonus):
+  wrapped, other = make(bonus), make(bonus)
+  play(wrapped, range(12)), play(other, range(12))
+  observations = np.zeros((3, 2))
+  observations[0, 1] = 1e10
+  for x in (observations, np.zeros((3, 2))):
+    wrapped.step([0] * 3, x, [False] * 3)
+    other.step([0] * 3, np.zeros((3, 2)), [False] * 3)
+  after, usual = play(wrapped, range(20)), play(other, range(20))
+  assert np.isfinite(after).all()
+  assert np.mean(after[3:]) > 0.01 * np.mean(usual[3:]) > 0
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+def test_observations_that_grow_are_not_clipped_for_long(scale):
+  bonus = make(SMALL_RND)
+  for t in range(8):
+    bonus.step([0] * 3, np.full((3, 2), scale * 10.0 ** min(t, 4)), [False] * 3)
+  np.testing.assert_allclose(bonus._observation, scale * 1e4, rtol=1e-6)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_a_forked_process_is_refused():
+  """JAX would hang there."""
+  make(SMALL_RND)
+
+  def in_child(connection):
+    try:
+      make(SMALL_RND)
+    except RuntimeError as error:
+      connection.send(str(error))
+
+  context = multiprocessing.get_context("fork")
+  here, there = context.Pipe()
+  process = context.Process(target=in_child, args=(there,), daemon=True)
+  process.start()
+  assert here.poll(60) and 'context="spawn"' in here.recv()
+  process.join()
