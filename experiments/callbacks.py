@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from explorax.experiments import errors, named
+from explorax.experiments import errors
+from explorax.experiments import settings as settings_lib
 
 
 class StopTraining(Exception):
@@ -78,7 +79,7 @@ def find(name: str) -> Any:
   Raises:
     SetUpError: if it does not exist, or cannot be called.
   """
-  make = named.attribute(name, "callback")
+  make = settings_lib.import_attribute(name, "callback")
   if not callable(make):
     raise errors.SetUpError(
       f"--callback={name} is not callable; name a class, or a function that returns an "

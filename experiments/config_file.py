@@ -7,7 +7,8 @@ from typing import Any
 
 from explorax.environments import user_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, flag_table, overrides, presets
+from explorax.experiments import errors, flag_table, presets
+from explorax.experiments import settings as settings_lib
 
 
 def merged(given: Mapping[str, Any], argv: Sequence[str]) -> dict[str, Any]:
@@ -70,11 +71,9 @@ def _check_settings(
   if preset is None:
     return  # The user's own, which has no settings, or a mistyped name.
   try:
-    overrides.apply(preset.config_for(given["env"] or earlier.env), (), kept)
-  except overrides.ForeignCodeError as error:
-    raise _foreign(path, f"--set '{error}'") from None
-  except ValueError:
-    return  # Reported when the run's settings are read.
+    settings_lib.apply(preset.config_for(given["env"] or earlier.env), (), kept)
+  except ValueError as error:
+    raise errors.SetUpError(f"--config={path}: {error}") from None
 
 
 def _foreign(path: pathlib.Path, flag: str) -> errors.SetUpError:

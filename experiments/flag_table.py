@@ -6,14 +6,19 @@ from typing import Any
 
 from absl import flags
 
-from explorax.experiments import errors, overrides
+from explorax.experiments import errors, settings
 
 
 class WholeNumber(flags.IntegerParser):
   """Whole numbers between two bounds, written as 10000, 10_000 or 1e4."""
 
   def convert(self, argument: str | int) -> int:
-    return overrides.parse_int(str(argument), "it")
+    number = settings.parse(str(argument))
+    if isinstance(number, float) and number.is_integer():
+      return int(number)
+    if not isinstance(number, int):
+      raise ValueError(f"it is {argument!r}; it must be a whole number.")
+    return number
 
 
 @dataclasses.dataclass(frozen=True)

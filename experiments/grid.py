@@ -28,12 +28,12 @@ from explorax.experiments import (
   job,
   launch,
   output,
-  overrides,
   pool,
   resuming,
   signals,
 )
 from explorax.experiments import config as config_lib
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import metrics_csv, recorder, returns, summary
 from explorax.experiments.reports import runs as runs_lib
@@ -150,7 +150,7 @@ def configs(
 
   Args:
     flags: of a run; those below replace them.
-    agents: names with settings (`overrides.join_name`), or `module:function`.
+    agents: names with settings (`settings_lib.join_name`), or `module:function`.
     envs: names of environments; bsuite's have bsuite's own number of episodes, or those
       of the flags if they are fewer.
     folder: of all runs.
@@ -160,7 +160,7 @@ def configs(
   """
   found: dict[str, config_lib.RunConfig] = {}
   for env, name in itertools.product(envs, agents):
-    agent, settings = overrides.split_name(name)
+    agent, settings = settings_lib.split_name(name)
     if not all(settings):
       raise errors.SetUpError(f"the agent {name!r} has an empty setting.")
     path = str(folder / folder_name(name) / folder_name(env))
@@ -228,7 +228,7 @@ def checked(configs: Configs, console: console_lib.Console) -> list[Any]:
 def _checked(
   config: config_lib.RunConfig, console: console_lib.Console
 ) -> config_lib.RunConfig:
-  name = f"{overrides.join_name(config.agent, config.settings)} on {config.env}"
+  name = f"{settings_lib.join_name(config.agent, config.settings)} on {config.env}"
   try:
     parts = job.make_parts(config.runs()[0], job.Given())
   except (ValueError, TypeError) as error:
@@ -249,7 +249,7 @@ def add_to_index(directory: output.RunDirectory, asked: str, configs: Configs) -
   index = runs_lib.read_index(directory.path)
   runs = {run["path"]: run for run in index["runs"]}
   for config in configs:
-    agent = overrides.join_name(config.agent, config.settings)
+    agent = settings_lib.join_name(config.agent, config.settings)
     for path, seed in directories(config):
       name = str(path.relative_to(directory.given))
       runs[name] = {"path": name, "agent": agent, "env": config.env, "seed": seed}

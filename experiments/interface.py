@@ -32,13 +32,13 @@ from explorax.experiments import (
   callbacks,
   errors,
   launch,
-  overrides,
   presets,
   trained,
 )
 from explorax.experiments import config as config_lib
 from explorax.experiments import grid as grid_lib
 from explorax.experiments import job as job_lib
+from explorax.experiments import settings as settings_lib
 from explorax.experiments import weights as weights_lib
 from explorax.experiments.recording import (
   console,
@@ -212,7 +212,7 @@ def make_agent(
     TypeError: if the environment's protocol, actions or observations are not supported.
   """
   made, kind = _made(env, seed=0)
-  own = [f"{field}={overrides.spell(value)}" for field, value in changes.items()]
+  own = [f"{field}={settings_lib.spell(value)}" for field, value in changes.items()]
   assignments = [*settings, *own]
   full_name = presets.find(name).environment_for(kind)
   environment = environments.make(full_name, seed=0) if made is None else made
@@ -474,7 +474,7 @@ def _command_line(changed: Mapping[str, Any]) -> list[str]:
   argv = []
   for name, value in changed.items():
     values = value if isinstance(value, list) else [value]
-    argv += [f"--{name}={overrides.spell(each)}" for each in values]
+    argv += [f"--{name}={settings_lib.spell(each)}" for each in values]
   return argv
 
 

@@ -20,7 +20,6 @@ from explorax.experiments import (
   checkpoint,
   errors,
   output,
-  overrides,
   presets,
   processes,
   resuming,
@@ -30,6 +29,7 @@ from explorax.experiments import (
   weights,
 )
 from explorax.experiments import config as config_lib
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import loggers, summary, video
 from explorax.experiments.runners import core, device, local, user_agents
@@ -206,7 +206,7 @@ def find(agent: str, env: str, settings: Sequence[str]) -> tuple[Any, str, Any]:
   """
   preset = presets.find(agent)
   env = preset.environment_for(env)
-  return preset, env, overrides.apply(preset.config_for(env), settings)
+  return preset, env, settings_lib.apply(preset.config_for(env), settings)
 
 
 class _Choice(NamedTuple):
@@ -478,5 +478,5 @@ def make_record(
 def settings_record(config: config_lib.RunConfig, agent_config: Any) -> dict[str, Any]:
   """The part of config.json that is not of one process."""
   if not config.has_user_agent:
-    agent_config = overrides.to_dict(agent_config)
+    agent_config = settings_lib.to_json(agent_config)
   return {"config": agent_config, **config.record()}

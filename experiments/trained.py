@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -32,10 +31,10 @@ from explorax.experiments import (
   checkpoint,
   errors,
   output,
-  overrides,
   presets,
   weights,
 )
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console
 
 FILE = "checkpoints/final.npz"  # In the directory of a run.
@@ -86,11 +85,11 @@ def make_agent(
 
   Raises:
     SetUpError: if there is no such agent.
-    ForeignCodeError: if one of `recorded` names a class that is not ours.
-    ValueError: for invalid settings.
+    ValueError: for invalid settings, and if one of `recorded` names a class that is
+      not ours.
   """
   preset = presets.find(name)
-  config = overrides.apply(preset.config_for(env), settings, recorded)
+  config = settings_lib.apply(preset.config_for(env), settings, recorded)
   core = preset.make_agent(config, spec)
   return Agent(name, (*recorded, *settings), env, core)
 
@@ -164,10 +163,7 @@ class Trained(NamedTuple):
       x for x in self.record["settings"] if x.partition("=")[0] not in changed
     ]
     name, env = self.record["agent"], self.record["env"]
-    try:
-      agent = make_agent(name, env, self.spec, settings, recorded)
-    except overrides.ForeignCodeError as error:
-      raise self._names_code(f"--set {shlex.quote(str(error))}") from None
+    agent = make_agent(name, env, self.spec, settings, recorded)
     return Policy(agent, self.weights_for(agent.core), env, seed)
 
   def _names_code(self, flag: str) -> errors.SetUpError:

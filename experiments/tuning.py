@@ -28,8 +28,9 @@ import numpy as np
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, output, overrides, presets, reports
+from explorax.experiments import errors, output, presets, reports
 from explorax.experiments import grid as grid_lib
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import summary
 from explorax.experiments.reports import runs as runs_lib
 
@@ -156,7 +157,7 @@ def variants(grid: Grid, agents: Sequence[str]) -> list[str]:
       )
     for values in itertools.product(*grid[agent].values()):
       pairs = zip(grid[agent], values, strict=True)
-      found.append(overrides.join_name(agent, ["=".join(pair) for pair in pairs]))
+      found.append(settings_lib.join_name(agent, ["=".join(pair) for pair in pairs]))
   return list(dict.fromkeys(found))
 
 
@@ -283,7 +284,7 @@ def compare(configs: Sequence[config_lib.RunConfig], score: str) -> list[Row]:
 
 def _is_preset(agent: str, assignments: Sequence[str], env: str) -> bool:
   config = presets.PRESETS[agent].config_for(env)
-  return overrides.apply(config, assignments) == config
+  return settings_lib.apply(config, assignments) == config
 
 
 def to_csv(rows: Sequence[Row], score: str) -> bytes:

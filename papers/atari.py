@@ -17,7 +17,7 @@ import numpy as np
 from explorax import ranges
 from explorax.environments import atari57, atari_profiles
 from explorax.experiments import config as config_lib
-from explorax.experiments import overrides
+from explorax.experiments import settings as settings_lib
 from explorax.papers import claims, layers, panels, training, types
 
 Count = Annotated[int, ranges.Range(ge=1)]  # Of steps, more than an int32 holds.
@@ -89,7 +89,7 @@ def compute(settings: types.Settings) -> types.Results:
     episodes, and the same human-normalised as `scores`, each `[1, E]`.
   """
   (seed,), game = settings["seeds"], settings["game"]
-  preset, changes = overrides.split_name(settings["agent"])
+  preset, changes = settings_lib.split_name(settings["agent"])
   game_settings = settings["game_settings"]
   trained = training.train(
     config_lib.RunConfig(

@@ -20,7 +20,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from explorax.experiments import output, overrides, pool, versions
+from explorax.experiments import output, pool, versions
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing, summary
 from explorax.papers import claims, panels, registry, store, types
@@ -153,7 +154,7 @@ class FigureRequest:
         **({} if figure.text is None else {"text": figure.text(self.config, table)}),
         "findings": [_recorded(f) for f in findings],
         "command": self.command,
-        "config": overrides.to_dict(self.config),
+        "config": settings_lib.to_json(self.config),
         "quick": self.quick,
         "process_seconds": seconds,
         "machine": _machines(table),
@@ -170,7 +171,7 @@ class FigureRequest:
       return name
     if self.config == self.figure.quick:
       return f"{name}_quick"
-    text = json.dumps(overrides.to_dict(self.config), sort_keys=True)
+    text = json.dumps(settings_lib.to_json(self.config), sort_keys=True)
     return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import jax
 
-from explorax.experiments import command, output, overrides, pool, signals
+from explorax.experiments import command, output, pool, signals
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import plots
 from explorax.papers import registry, report
@@ -29,7 +30,7 @@ def reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
   requests = []
   for figure in figures:
     config = figure.quick if given["quick"] else figure.config
-    config = overrides.apply(config, [*given["set"], *seeds])
+    config = settings_lib.apply(config, [*given["set"], *seeds])
     requests.append(report.FigureRequest(figure, config, given["quick"], asked))
   directory = output.RunDirectory.create(given["output"])
   return functools.partial(_draw, requests, directory, given)

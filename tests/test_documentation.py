@@ -30,13 +30,13 @@ from explorax.experiments import (
   flag_table,
   grid,
   job,
-  overrides,
   presets,
   report,
   run,
   sweep,
   tuning,
 )
+from explorax.experiments import settings as settings_lib
 from explorax.papers import registry, reproduce
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -174,7 +174,7 @@ def _parse_figure(argv: list[str]) -> None:
   given = flag_table.parse(reproduce.FLAGS, argv)
   if given["figure"] and given["figure"] != "NAME":
     for figure in registry.choose(given["figure"]):
-      overrides.apply(figure.config, given["set"])
+      settings_lib.apply(figure.config, given["set"])
 
 
 PARSERS: dict[str, Callable[[list[str]], Any]] = {

@@ -6,7 +6,8 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from explorax.experiments import errors, named, recording
+from explorax.experiments import errors, recording
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console
 
 WANDB = "wandb"
@@ -44,7 +45,7 @@ def find(name: str) -> MakeLogger:
       f"--logger={name} is unknown.{errors.nearest(name, [WANDB])} Give wandb, or "
       "module:function for your own."
     )
-  return named.attribute(name, "logger")
+  return settings_lib.import_attribute(name, "logger")
 
 
 class Guarded:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from explorax.environments import atari_profiles
-from explorax.experiments import config, errors, overrides
+from explorax.experiments import config, errors
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import metrics_csv
 
 _RECORD, _METRICS, _BSUITE = "config.json", "metrics.csv", "bsuite"
@@ -293,7 +294,7 @@ def labels(runs: Sequence[Run]) -> list[str]:
       values.setdefault(key, set()).add(run.settings.get(name))
   differing = {(agent, name) for (agent, _, name), x in values.items() if len(x) > 1}
   return [
-    overrides.join_name(
+    settings_lib.join_name(
       run.agent,
       [f"{k}={x}" for k, x in run.settings.items() if (run.agent, k) in differing],
     )

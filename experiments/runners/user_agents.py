@@ -21,7 +21,8 @@ import numpy as np
 
 from explorax import environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, named
+from explorax.experiments import errors
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.runners import clock as clock_lib
 from explorax.experiments.runners import core
 
@@ -37,7 +38,7 @@ def find(name: str) -> Callable[..., Any]:
   Raises:
     SetUpError: if there is no such module or function.
   """
-  function = named.attribute(name, "agent")
+  function = settings_lib.import_attribute(name, "agent")
   if not callable(function):
     raise errors.SetUpError(
       f"the agent {name!r} is not a function; name one that makes it."

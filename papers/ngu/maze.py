@@ -12,7 +12,8 @@ import numpy as np
 from explorax import environments, ranges
 from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, overrides, presets
+from explorax.experiments import job, presets
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import statistics
 from explorax.experiments.runners import core
 from explorax.papers import claims, layers, panels, significance, training, types
@@ -101,7 +102,7 @@ def agent_config(settings: types.Settings) -> Any:
     # Enough for three episodes at the maze's time limit, and no more, because the
     # search for neighbours computes over the memory's whole capacity.
     same.append(f"bonus.memory_capacity={3 * (2 * settings['size'] ** 2 + 1)}")
-  return overrides.apply(config, [*same, *changes])
+  return settings_lib.apply(config, [*same, *changes])
 
 
 def _tasks(config: Config, first_seed: int = 0) -> list[types.Task]:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 from explorax import ranges
 
 
+@runtime_checkable
 class Features(Protocol):
   """A function of observations, hashable (a frozen dataclass)."""
 

@@ -6,9 +6,10 @@
       max_norm: ranges.PositiveFloat | None = None
       decay: Annotated[float, ranges.Range(ge=0, lt=1)] = 0.99
 
-A value outside its range raises a ValueError of one sentence with the setting, the
-value and the range. Common types: `PositiveInt`, `NonNegativeInt`, `AtLeastTwo`,
-`Seed`, `PositiveFloat`, `NonNegativeFloat`, `Probability` in [0, 1], `BelowOne` in
+A value of another type or outside its range raises a ValueError of one sentence with
+the setting, the value and what it must be; whole numbers may be floats (1e3). Common
+types: `PositiveInt`, `NonNegativeInt`, `AtLeastTwo`, `Seed`, `PositiveFloat`,
+`NonNegativeFloat`, `Probability` in [0, 1], `BelowOne` in
 [0, 1); `Literal` and `OneOf` for choices; `Distinct` and `Rising` for tuples. Every
 part of the package may use this module, which imports only the standard library.
 """
@@ -19,7 +20,7 @@ import math
 import numbers
 import types
 import typing
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 MAX_INT32 = 2**31 - 1
@@ -113,24 +114,28 @@ class Checked:
 
 
 def check(settings: Any) -> None:
-  """Refuses values outside the ranges of their fields; None is always allowed.
+  """Refuses values that are not of their fields' types, or outside their ranges.
+
+  Fields of a dataclass get the value in their own type: 1000 for 1e3 where whole
+  numbers are, 1.0 for 1 where any numbers are, a tuple for a list.
 
   Args:
     settings: a dataclass or a NamedTuple.
 
   Raises:
-    ValueError: a sentence with the setting, its value and its range.
+    ValueError: a sentence with the setting, its value and what it must be.
   """
   for name, hint in _hints(settings.__class__).items():
     value = getattr(settings, name)
-    for refused, condition in () if value is None else _refusals(hint, value):
-      verb = "is" if refused is value else "has"
-      allowed = f"{condition}"
-      if isinstance(condition, Range) and not _is_finite(refused):
-        allowed += " and finite"
+    try:
+      typed = _convert(value, hint)
+    except _RefusedError as error:
+      verb = "is" if error.part is value else "has"
       raise ValueError(
-        f"{label(settings, name)} {verb} {refused!r}; it must be {allowed}."
-      )
+        f"{label(settings, name)} {verb} {error.part!r}; it must be {error.allowed}."
+      ) from None
+    if typed is not value and dataclasses.is_dataclass(settings):
+      object.__setattr__(settings, name, typed)
 
 
 def label(settings: Any, name: str) -> str:
@@ -151,31 +156,91 @@ def conditions(hint: Any) -> list[Any]:
   ]
 
 
+class _RefusedError(Exception):
+  """A value, or a part of it, that is not what it must be."""
+
+  def __init__(self, part: Any, allowed: str):
+    super().__init__(part, allowed)
+    self.part, self.allowed = part, allowed
+
+
 @functools.cache
 def _hints(cls: type) -> dict[str, Any]:
-  """Field → its type, for those with conditions."""
+  """Field → its type."""
   hints = typing.get_type_hints(cls, include_extras=True)
-  return {name: hint for name, hint in hints.items() if conditions(hint)}
+  if not dataclasses.is_dataclass(cls):
+    return {name: hints[name] for name in cls._fields}  # type: ignore[attr-defined]
+  # A default of None means that a later step chooses the value.
+  return {
+    field.name: hints[field.name] | None if field.default is None else hints[field.name]
+    for field in dataclasses.fields(cls)
+  }
 
 
-def _refusals(hint: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-  """(value or item, the condition that it breaks)."""
+def _convert(value: Any, hint: Any) -> Any:
+  """The value in the type of a hint."""
+  if not _fits(value, hint):
+    raise _RefusedError(value, _describe(hint))
+  origin, args = typing.get_origin(hint), typing.get_args(hint)
+  if origin in _UNIONS:
+    return _convert(value, next(member for member in args if _fits(value, member)))
+  if origin is tuple:
+    hints = [args[0]] * len(value) if args[1:] == (Ellipsis,) else args
+    return tuple(map(_convert, value, hints))
+  if origin is Annotated:
+    typed = _convert(value, args[0])
+    for condition in args[1:]:
+      if isinstance(condition, _CONDITIONS) and not condition.accepts(typed):
+        is_infinite = isinstance(condition, Range) and not _is_finite(typed)
+        raise _RefusedError(value, f"{condition}{' and finite' if is_infinite else ''}")
+    return typed
+  return hint(value) if hint in (int, float) else value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+  """Whether a value is of a type, but for ranges and for the items of a tuple."""
   origin, args = typing.get_origin(hint), typing.get_args(hint)
   if origin is Annotated:
-    yield from _refusals(args[0], value)
-    for condition in args[1:]:
-      if isinstance(condition, _CONDITIONS) and not condition.accepts(value):
-        yield value, condition
-  elif origin is Literal and value not in args:
-    yield value, OneOf(args)
-  elif origin is tuple:
-    hints = [args[0]] * len(value) if args[1:] == (Ellipsis,) else args
-    for each, item in zip(hints, value, strict=False):
-      yield from _refusals(each, item)
-  elif origin in (typing.Union, types.UnionType):
-    members = [member for member in args if _fits(member, value)]
-    for member in members or args[:1]:
-      yield from _refusals(member, value)
+    return _fits(value, args[0])
+  if origin is Literal:
+    return value in args
+  if origin in _UNIONS:
+    return any(_fits(value, member) for member in args)
+  if origin is tuple:
+    length = args[1:] == (Ellipsis,) or len(args)
+    return isinstance(value, tuple | list) and length in (True, len(value))
+  if hint in (int, float):  # numpy's numbers too.
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_number and (hint is float or _is_whole(value))
+  kind = origin or hint
+  is_class = isinstance(kind, type) and kind is not Any
+  return isinstance(value, kind) if is_class else True
+
+
+def _describe(hint: Any) -> str:
+  """What a value of a type is: `a whole number, at least 1, or none`."""
+  origin, args = typing.get_origin(hint), typing.get_args(hint)
+  if origin is Annotated:
+    limits = [str(x) for x in args[1:] if isinstance(x, _CONDITIONS)]
+    return ", ".join([_describe(args[0]), *limits])
+  if origin is Literal:
+    return str(OneOf(args))
+  if origin in _UNIONS:
+    return ", or ".join(map(_describe, args))
+  if origin is tuple:
+    several = "any number of" if args[1:] == (Ellipsis,) else f"{len(args)}"
+    return f"a tuple of {several} values"
+  return _NAMES.get(hint) or f"a {getattr(hint, '__name__', hint)}"
+
+
+_UNIONS = (typing.Union, types.UnionType)
+_NAMES = {
+  bool: "true or false",
+  int: "a whole number",
+  float: "a number",
+  str: "text",
+  type(None): "none",
+}
 
 
 def _corners(value: Any) -> tuple[Any, ...]:
@@ -187,11 +252,5 @@ def _is_finite(value: Any) -> bool:
   return all(abs(x) < math.inf for x in _corners(value))
 
 
-def _fits(hint: Any, value: Any) -> bool:
-  """Whether a value is of a member of a union, but for its range."""
-  while typing.get_origin(hint) is Annotated:
-    hint = typing.get_args(hint)[0]
-  hint = typing.get_origin(hint) or hint
-  if hint in (int, float):
-    hint = numbers.Real  # numpy's numbers too.
-  return isinstance(value, hint) if isinstance(hint, type) else True
+def _is_whole(value: Any) -> bool:
+  return abs(value) < math.inf and value == int(value)

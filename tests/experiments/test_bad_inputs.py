@@ -54,7 +54,7 @@ def refused(capsys):
 
 FLAGS = """
 --agent= | --agent=nope | --agent=DQN | --agent=../dqn | --steps=0 | --steps=-1
---steps=1.5 | --steps=nan | --steps=1e400 | --steps=٣ | --steps= | --steps=0x10
+--steps=1.5 | --steps=nan | --steps=1e400 | --steps=٣ | --steps=
 --episodes=0 | --episodes=1/2 | --episodes=１０ | --seed=-1 | --seed=4294967296
 --runner=nope | --runner=device | --replay=nope | --undefok=steps | --flagfile=x
 --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
@@ -79,7 +79,7 @@ target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
 priority_exponent=-1 | updates_per_step=inf | batch_size=0 | batch_size=1e12
 discount=1.5 | discount=1O | min_replay_size=1e9 | discount | discount.x=1
 exploration.epsilon=1.5 | exploration.epsilon=Linear(2,0,5) | exploration=Nope
-exploration.ladder=inf | exploration=Boltzmann(0) | exploration=__import__('os')
+exploration.ladder=inf | exploration=__import__('os')
 exploration=EzGreedy(0.1,of=Nope()) | bonus=os:getcwd | bonus=Rnd(1,2,3,4,5,6)
 num_members=0 | mask_prob=2 | prior_scale=nan | max_abs_reward=0 | beta=inf | target=5
 """

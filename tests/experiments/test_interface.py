@@ -13,7 +13,8 @@ import pytest
 
 import explorax
 from explorax import exploration
-from explorax.experiments import overrides, presets, run
+from explorax.experiments import presets, run
+from explorax.experiments import settings as settings_lib
 
 pytestmark = pytest.mark.newest
 
@@ -63,7 +64,7 @@ def test_same_numbers_as_the_command_line(agent, flags, tmp_path):
   out = tmp_path / "out"
   argv = [f"--{name}={value}" for name, value in flags.items()]
   argv += ["--agent=double_dqn", f"--env={ENV}", "--steps=120", "--seed=3"]
-  argv += [f"--set={name}={overrides.spell(value)}" for name, value in SMALL.items()]
+  argv += [f"--set={name}={settings_lib.spell(value)}" for name, value in SMALL.items()]
   assert run.main([*argv, f"--output={out}"]) == 0
   result = explorax.train(agent, ENV, steps=120, seed=3, **flags)
   seen: list[int] = []
@@ -225,5 +226,5 @@ def test_settings_are_spelled_as_they_are_read(name):
   for env in (ENV, "atari:Pong"):
     config = presets.PRESETS[name].config_for(env)
     values = vars(config)
-    spelled = [f"{name}={overrides.spell(value)}" for name, value in values.items()]
-    assert overrides.apply(config, spelled) == config
+    spelled = [f"{name}={settings_lib.spell(value)}" for name, value in values.items()]
+    assert settings_lib.apply(config, spelled) == config

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from explorax.environments import atari_profiles, specs
-from explorax.experiments import overrides, presets
+from explorax.experiments import presets
+from explorax.experiments import settings as settings_lib
 
 SPEC = specs.EnvironmentSpec(
   specs.OneHotArray((10, 10), "observation"), dm_env.specs.DiscreteArray(2)
@@ -36,8 +37,8 @@ def test_a_preset_is_described_and_makes_an_agent(name):
   policies = getattr(preset.config, "num_policies", 1)
   size = getattr(preset.config, "ensemble_size", 1)
   assert len(agent.policy_names) == max(size, policies)
-  assert overrides.to_dict(preset.config)["class"] == type(preset.config).__name__
-  changed = overrides.apply(preset.config, ["batch_size=7"])
+  assert settings_lib.to_json(preset.config)["class"] == type(preset.config).__name__
+  changed = settings_lib.apply(preset.config, ["batch_size=7"])
   assert changed == dataclasses.replace(preset.config, batch_size=7)
 
 
@@ -98,7 +99,7 @@ VARIANTS = [
 @pytest.mark.parametrize(("name", "envs", "base", "changes"), VARIANTS)
 def test_a_variant_differs_as_its_paper_says(name, envs, base, changes):
   for env in envs:
-    assert config(name, env) == overrides.apply(config(base, env), changes.split())
+    assert config(name, env) == settings_lib.apply(config(base, env), changes.split())
 
 
 @pytest.mark.parametrize("name", ["tdu", "tdu_bandit", "qu", "q_ucb", "qex"])
@@ -259,7 +260,7 @@ PUBLISHED = [
 @pytest.mark.parametrize(("name", "env", "settings"), PUBLISHED)
 def test_settings_are_the_published_ones(name, env, settings):
   for assignment in settings.split():
-    assert overrides.apply(config(name, env), [assignment]) == config(name, env)
+    assert settings_lib.apply(config(name, env), [assignment]) == config(name, env)
 
 
 @pytest.mark.parametrize("env", [SMALL, ATARI])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.experiments import overrides, presets, run
+from explorax.experiments import presets, run
+from explorax.experiments import settings as settings_lib
 
 pytestmark = pytest.mark.newest
 
@@ -122,7 +123,7 @@ def test_preset_keeps_the_contract(name, trace):
   preset = presets.PRESETS[name]
   flags = [flag.removeprefix("--set=") for flag in settings(name)]
   spec = environments.spec(environments.make(ONE_HOT, seed=0))
-  agent = preset.make_agent(overrides.apply(preset.config_for(ONE_HOT), flags), spec)
+  agent = preset.make_agent(settings_lib.apply(preset.config_for(ONE_HOT), flags), spec)
   before, after, actions, output = trace(agent)
   assert before == after
   assert all(x.shape == () and x.dtype == np.int32 for x in actions)

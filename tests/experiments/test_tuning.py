@@ -7,16 +7,17 @@ import pathlib
 import numpy as np
 import pytest
 
-from explorax.experiments import errors, grid, overrides, presets, tuning
+from explorax.experiments import errors, grid, presets, tuning
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.reports import runs
 
 TABLE3 = pathlib.Path(__file__).parents[2] / "papers/tdu/table3.toml"
 
 
 def _settings(name: str) -> dict:
-  preset, assignments = overrides.split_name(name)
+  preset, assignments = settings_lib.split_name(name)
   config = presets.PRESETS[preset].config_for("bsuite:deep_sea/0")
-  return overrides.to_dict(overrides.apply(config, assignments))
+  return settings_lib.to_json(settings_lib.apply(config, assignments))
 
 
 def test_table_3_is_paper_4s():

@@ -6,7 +6,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from explorax.experiments import job, output, overrides
+from explorax.experiments import job, output
+from explorax.experiments import settings as settings_lib
 from explorax.papers import panels, registry, store, types
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "figures"
@@ -58,7 +59,7 @@ def made_up(figure: types.Figure) -> types.Table:
 def test_stored_results_give_the_documented_findings(name):
   figure = registry.FIGURES[name]
   record = json.loads((DOCS / f"{figure.file_name}.json").read_text())
-  config = json.loads(json.dumps(overrides.to_dict(figure.config)))
+  config = json.loads(json.dumps(settings_lib.to_json(figure.config)))
   assert record["config"] == config
   assert figure.judge(figure.config, stored(figure)) == [
     types.Finding(**{key: x for key, x in known.items() if key != "verdict"})
@@ -95,7 +96,7 @@ def test_the_quick_version_is_computed_and_judged(name):
 @pytest.mark.parametrize("name", OF_ATARI)
 def test_agents_of_atari_can_be_made(name):
   for agent in registry.FIGURES[name].config.agents:
-    preset, settings = overrides.split_name(agent)
+    preset, settings = settings_lib.split_name(agent)
     found, env, config = job.find(preset, "atari:Pong/sticky=0.25", settings)
     assert env == f"atari:Pong/{found.atari_profile},sticky=0.25"
     assert (config == found.config_for(env)) == (not settings)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from explorax.experiments import errors, overrides
+from explorax.experiments import errors
+from explorax.experiments import settings as settings_lib
 from explorax.papers import registry
 
 
@@ -30,7 +31,7 @@ from explorax.papers import registry
 )
 def test_impossible_settings_are_refused(name, settings, field):
   with pytest.raises((ValueError, errors.SetUpError), match=rf"\b{field}\b"):
-    overrides.apply(registry.FIGURES[name].config, settings.split())
+    settings_lib.apply(registry.FIGURES[name].config, settings.split())
 
 
 @pytest.mark.parametrize("name", registry.FIGURES)
