@@ -38,9 +38,6 @@ class AtariEnvironment(dm_env.Environment):
     ale: the emulator.
   """
 
-  # Saved with a run: the position in a meta-episode, and the rooms seen in it.
-  KEPT = ("_num_games", "_rooms_of_meta_episode")
-
   def __init__(self, game: str, profile: atari_profiles.Profile, *, seed: int):
     """Loads `game`.
 

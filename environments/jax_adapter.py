@@ -1,7 +1,6 @@
 """An environment written in JAX as a dm_env one."""
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -36,8 +35,7 @@ class JaxEnvironment(dm_env.Environment):
     params = environment.default_params() if params is None else params
     # On the device, with fixed dtypes: neither transferred nor compiled again.
     self._params = jax.tree.map(jax.numpy.asarray, params)
-    # A key made directly from the seed would repeat for seeds 2³² apart.
-    self._key = jax.random.PRNGKey(np.random.SeedSequence(seed).generate_state(1)[0])
+    self.seed_next_reset(seed)
     self._state: jax_types.State = None
     self._reset_next_step = True
 
@@ -45,6 +43,11 @@ class JaxEnvironment(dm_env.Environment):
   def pure(self) -> tuple[jax_types.Environment, jax_types.Params]:
     """The environment and its parameters, for programs that scan or vmap them."""
     return self._environment, self._params
+
+  def seed_next_reset(self, seed: int) -> None:
+    """Seeds the environment again, at its next reset."""
+    # A key made directly from the seed would repeat for seeds 2³² apart.
+    self._key = jax.random.PRNGKey(np.random.SeedSequence(seed).generate_state(1)[0])
 
   def reset(self) -> dm_env.TimeStep:
     self._key, self._state, timestep = _reset(
@@ -70,27 +73,6 @@ class JaxEnvironment(dm_env.Environment):
     return dm_env.TimeStep(
       dm_env.StepType(int(step_type)), reward[()], discount[()], observation
     )
-
-  def save(self) -> tuple[Any, dict[str, Any]]:
-    """The state: (a pytree of arrays, values in JSON's types)."""
-    begun = self._state is not None
-    arrays = {"key": self._key, "state": self._state if begun else ()}
-    counts = {"begun": begun, "reset_next_step": self._reset_next_step}
-    return jax.device_get(arrays), counts
-
-  def shapes(self, counts: Mapping[str, Any]) -> Any:
-    """The shapes of the arrays that `save` returned with `counts`."""
-    key, state, _ = jax.eval_shape(
-      functools.partial(_reset, self._environment), self._key, self._params
-    )
-    return {"key": key, "state": state if counts["begun"] else ()}
-
-  def restore(self, arrays: Any, counts: Mapping[str, Any]) -> None:
-    """Resumes from the result of `save`."""
-    self._key = jax.numpy.asarray(arrays["key"])
-    state = jax.tree.map(jax.numpy.asarray, arrays["state"])
-    self._state = state if counts["begun"] else None
-    self._reset_next_step = counts["reset_next_step"]
 
   def episode_metrics(self) -> dict[str, float]:
     """The environment's `metrics` of the episode so far."""

@@ -37,9 +37,9 @@ class Functions:
 class Callbacks:
   """Calls the methods that objects have: those of `Functions`, all of them optional.
 
-  on_log(row)                       every `log_every` steps (`core.LogRow`)
-  on_episode(episode)               at the end of each training episode (`core.Episode`)
-  on_evaluation(evaluation)         after each evaluation (`core.Evaluation`)
+  on_log(row)                       every `log_every` steps (`LogRow`)
+  on_episode(episode)               at the end of each training episode (`Episode`)
+  on_evaluation(evaluation)         after each evaluation (`Evaluation`)
   on_checkpoint(path, env_steps)    after each checkpoint, with its directory
 
   Attributes:

@@ -27,6 +27,7 @@ import numpy as np
 from explorax.experiments import errors
 
 EXTRA = "explorax.json"  # The name of the bytes of the JSON.
+_BARE = "weights"  # That of a pytree that is a single array.
 _STATE, _REPLAY = "state.npz", "replay"
 _DAMAGED, _UNFINISHED = "damaged_", ".unfinished"
 # What numpy, zipfile and json raise for files that are not as they were written.
@@ -149,7 +150,7 @@ def _name(path: tuple[Any, ...]) -> str:
       if hasattr(entry, attribute):
         parts.append(str(getattr(entry, attribute)))
         break
-  return "/".join(parts) or "weights"
+  return "/".join(parts) or _BARE
 
 
 def _is_key(leaf: Any) -> bool:
@@ -195,6 +196,8 @@ class Checkpoint:
     """Name → array of a group, on the host."""
     prefix = f"{group}/"
     with np.load(self.path / _STATE, allow_pickle=False) as file:
+      if group in file.files:
+        return {_BARE: file[group]}
       names = [name for name in file.files if name.startswith(prefix)]
       return {name.removeprefix(prefix): file[name] for name in names}
 

@@ -245,14 +245,6 @@ class RunConfig(ranges.Checked):
     runners=(LOCAL, DEVICE),
     recorded=False,
   )
-  max_env_failures: ranges.NonNegativeInt = _field(
-    0,
-    "How many times in a row, without a complete episode in between, an environment\n"
-    "that raises an error is recreated. Its episode then counts as truncated, and the\n"
-    "last line says how often it failed. A bsuite environment computes its own score\n"
-    "and is never recreated. --debug shows the errors. [0: an error ends the run]",
-    _HOW,
-  )
   output: str = _field(
     None,
     "Directory of config.json, metrics.csv, learner.csv, TensorBoard events,\n"
@@ -322,10 +314,9 @@ class RunConfig(ranges.Checked):
   )
   checkpoint_replay: bool | None = _field(
     None,
-    "Whether checkpoints contain replay, which may be large (the first one reports\n"
-    "its size). Without it, learning pauses after resuming until replay is filled\n"
-    "again. --checkpoint_replay=false turns it off. [true where resuming is then\n"
-    "exact: environments written in JAX and bsuite's, not with Reverb]",
+    "Whether checkpoints contain replay. Without it, learning pauses after resuming\n"
+    "until replay is filled again. --checkpoint_replay=false turns it off. [true if\n"
+    "replay is in memory and at most 1 GiB; false with Reverb]",
     _CHECKPOINTS,
     recorded=False,
   )
@@ -340,11 +331,6 @@ class RunConfig(ranges.Checked):
       _check_choice(self, name, setting, value)
       if value is None:
         object.__setattr__(self, name, setting.default(self))
-    if self.env.startswith("bsuite:") and self.max_env_failures:
-      raise ValueError(
-        f"--max_env_failures={self.max_env_failures}: a bsuite environment computes "
-        "its own score and is never recreated; leave the flag out."
-      )
     is_bsuite = self.env.startswith("bsuite:")
     if is_bsuite and self.runner == LOCAL and (self.num_envs or 1) > 1:
       raise ValueError(

@@ -49,7 +49,7 @@ from explorax.experiments.recording import (
   summary,
 )
 from explorax.experiments.reports import runs as runs_lib
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 
 if TYPE_CHECKING:
   import pandas as pd
@@ -235,9 +235,9 @@ def train(
   runner: str | None = None,
   output: str | os.PathLike[str] | None = None,
   evaluation_env: "Environment | None" = None,
-  on_episode: Callable[[core.Episode], None] | None = None,
-  on_log: Callable[[core.LogRow], None] | None = None,
-  on_evaluation: Callable[[core.Evaluation], None] | None = None,
+  on_episode: Callable[[common.Episode], None] | None = None,
+  on_log: Callable[[common.LogRow], None] | None = None,
+  on_evaluation: Callable[[common.Evaluation], None] | None = None,
   on_checkpoint: Callable[[pathlib.Path, int], None] | None = None,
   **flags: Any,
 ) -> Result:
@@ -436,7 +436,7 @@ def _evaluation(
     return config, None
   if config.video:
     raise ValueError("video=True needs an environment by its name.")
-  seed, layout = job_lib.environment_seed(config.seed, core.EVALUATION, 0), None
+  seed, layout = job_lib.environment_seed(config.seed, common.EVALUATION, 0), None
   if isinstance(env, str):
     name = environments.evaluation_name(env)
     return config, environments.make(name, seed=seed)
@@ -482,21 +482,20 @@ def _in_memory(
   config: config_lib.RunConfig, given: _MakeGiven, callback: callbacks.Functions
 ) -> Result:
   """Runs without files."""
-  rows: list[core.Episode] = []
-  evaluations: list[core.EvaluationEpisode] = []
-  log: list[core.LogRow] = []
+  rows: list[common.Episode] = []
+  evaluations: list[common.EvaluationEpisode] = []
+  log: list[common.LogRow] = []
 
   def warn(message: object) -> None:
     warnings.warn(str(message), RuntimeWarning, stacklevel=2)
 
-  hooks = core.Hooks(
+  hooks = common.Hooks(
     on_log=log.append,
     on_episode=rows.append,
     on_evaluation=lambda evaluation: evaluations.extend(evaluation.episodes),
-    on_env_failure=lambda failure: warn(f"{failure}; it is recreated."),
     on_message=warn,
   )
-  results: dict[int, core.Result] = {}
+  results: dict[int, common.Result] = {}
   for of_seed in config.runs():
     with given(of_seed) as (each, objects):
       results |= launch.train_without_files(each, hooks, objects, callback)

@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import functools
 import importlib
+import math
 import resource
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +14,9 @@ import numpy as np
 
 from explorax import environments
 from explorax.agents import types
+from explorax.agents.replay import memory
 from explorax.agents.wiring import builder
-from explorax.environments import rendering, saving, spec_records
+from explorax.environments import rendering, spec_records, standard
 from explorax.experiments import (
   callbacks,
   checkpoint,
@@ -23,7 +25,6 @@ from explorax.experiments import (
   presets,
   processes,
   resuming,
-  signals,
   trained,
   versions,
   weights,
@@ -32,9 +33,10 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import loggers, summary, video
-from explorax.experiments.runners import core, device, local, user_agents
+from explorax.experiments.runners import common, device, local, user_agents
 
-_SECONDS_TO_CLOSE = 10.0
+# A larger replay is in checkpoints only if the user asks for it.
+_SAVED_REPLAY_BYTES = 2**30
 _DISTRIBUTED = "explorax.experiments.runners.distributed"  # Imports Ray.
 _FEW_UPDATES = 100  # A run with fewer says so.
 
@@ -63,21 +65,15 @@ class Parts:
   agent: types.Agent
   environment: environments.StandardEnvironment | environments.BatchedEnvironment
   evaluation_environment: environments.StandardEnvironment | None
-  make_environment: core.MakeEnvironment | None
+  make_environment: common.MakeEnvironment | None
   given: Given = Given()
 
   def close(self) -> None:
-    """Closes the environments; a crashed one may fail at this, which is printed."""
+    """Closes the environments that the caller did not provide."""
     callers = (self.given.environment, self.given.evaluation_environment)
     for environment in (self.environment, self.evaluation_environment):
-      try:
-        if environment is not None and all(environment is not x for x in callers):
-          with signals.time_limit(_SECONDS_TO_CLOSE):
-            environment.close()
-      except Exception as error:
-        console_lib.print_error(
-          f"the environment could not be closed ({type(error).__name__}: {error})."
-        )
+      if environment is not None and all(environment is not x for x in callers):
+        common.close(environment)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +137,8 @@ def set_up(
           )
         record = _resume(directory, held, record, checkpoints)
         if checkpoints.restored is not None:
-          parts = _with_new_seeds(parts, len(record["resumed"]))
+          env_steps = checkpoints.restored.record["env_steps"]
+          parts = _resumed_at(env_steps, parts)
   except BaseException:
     directory.discard()
     raise
@@ -308,18 +305,13 @@ def _make_checkpointer(
 ) -> checkpoint.Checkpointer:
   """The run's checkpointer; it has already searched for the newest checkpoint."""
   config = parts.config
-  if isinstance(parts.environment, environments.StandardEnvironment):
-    saving.check(parts.environment)
   with_replay = config.checkpoint_replay
-  if with_replay is None:
-    is_exact = config.runner != config_lib.DISTRIBUTED and config.replay != "reverb"
-    with_replay = is_exact and (
-      saving.is_exact(parts.environment)
-      or saving.is_exact_between_episodes(parts.environment)
-    )
+  if with_replay is None and not config.has_user_agent:
+    size = memory.num_bytes(parts.agent, config.steps or math.inf)
+    with_replay = config.replay != "reverb" and size <= _SAVED_REPLAY_BYTES
   return checkpoint.Checkpointer(
     directory.path / "checkpoints",
-    with_replay=with_replay,
+    with_replay=bool(with_replay),
     weights=dict
     if config.has_user_agent
     else functools.cache(lambda: weights.sources(parts.agent.learner)),
@@ -349,38 +341,38 @@ def _resume(
   return record
 
 
-def _with_new_seeds(parts: Parts, resumption: int) -> Parts:
-  """Seeds anew the environments whose state is in no checkpoint.
+def _resumed_at(env_steps: int, parts: Parts) -> Parts:
+  """Gives the environments of a run that resumes seeds of their own.
 
-  With their first seeds they would repeat the episodes after each resumption.
+  With their first seeds they would repeat the episodes.
 
   Args:
+    env_steps: of the checkpoint.
     parts: made as for a new run.
-    resumption: how often the run has resumed, from 1.
   """
   config, given, changes = parts.config, parts.given, dict[str, Any]()
   if parts.make_environment is not None:
     changes["make_environment"] = functools.partial(
-      _make_environment, config, resumption=resumption
+      _make_environment, config, resumed_at=env_steps
     )
   for role, name in (
-    (core.TRAINING, "environment"),
-    (core.EVALUATION, "evaluation_environment"),
+    (common.TRAINING, "environment"),
+    (common.EVALUATION, "evaluation_environment"),
   ):
     environment = getattr(parts, name)
-    seed = environment_seed(config.seed, role, 0, resumption)
+    seed = environment_seed(config.seed, role, 0, env_steps)
     if isinstance(environment, environments.BatchedEnvironment):
       environment.close()
       changes[name] = environments.make_batched(
         config.env, num_envs=config.num_envs or 1, seed=seed
       )
-    elif environment is None or saving.is_saved(environment):
-      continue
-    elif environment is getattr(given, name):
-      saving.reseed(environment, seed)
-    else:
+    elif environment is not None and environment is getattr(given, name):
+      seed_next_reset = getattr(standard.unwrap(environment), "seed_next_reset", None)
+      if seed_next_reset is not None:
+        seed_next_reset(seed)
+    elif environment is not None:
       environment.close()
-      changes[name] = _make_environment(config, role, 0, resumption=resumption)
+      changes[name] = _make_environment(config, role, 0, resumed_at=env_steps)
   return dataclasses.replace(parts, **changes)
 
 
@@ -400,7 +392,7 @@ def _evaluation_environment(
 
 
 def _make_environment(
-  config: config_lib.RunConfig, role: str, number: int, resumption: int = 0
+  config: config_lib.RunConfig, role: str, number: int, resumed_at: int = 0
 ) -> environments.StandardEnvironment:
   """Makes an additional environment of the run with its own seed.
 
@@ -408,9 +400,9 @@ def _make_environment(
     config: the run's config.
     role: `training` or `evaluation`.
     number: index among the environments of the role.
-    resumption: how often the run has resumed.
+    resumed_at: environment steps at which the run has resumed.
   """
-  seed = environment_seed(config.seed, role, number, resumption)
+  seed = environment_seed(config.seed, role, number, resumed_at)
   if role == "training":
     return environments.make(_name(config), seed=seed)
   name = environments.evaluation_name(_name(config))
@@ -425,10 +417,10 @@ def _name(config: config_lib.RunConfig) -> str:
   return config.env
 
 
-def environment_seed(seed: int, role: str, number: int, resumption: int = 0) -> int:
+def environment_seed(seed: int, role: str, number: int, resumed_at: int = 0) -> int:
   """The seed of an additional environment; arguments as in `_make_environment`."""
   stream = ("training", "evaluation").index(role)
-  entropy = (seed, stream, number, *([resumption] if resumption else []))
+  entropy = (seed, stream, number, *([resumed_at] if resumed_at else []))
   return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 

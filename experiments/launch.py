@@ -3,10 +3,9 @@
 import contextlib
 import dataclasses
 import functools
-import os
 import signal
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from explorax import environments
@@ -15,10 +14,9 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, signals
 from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import plots, summary, video
+from explorax.experiments.recording import plots, video
 from explorax.experiments.recording import recorder as recorder_lib
-from explorax.experiments.runners import core
-from explorax.experiments.runners import errors as runner_errors
+from explorax.experiments.runners import common
 
 ERROR = "error.txt"
 
@@ -88,16 +86,14 @@ def _run(
   status, exit_code = "failed", 1
   problems: list[Exception | str] = []
   ended_by: BaseException | None = None
-  results: dict[int, core.Result] = {}
+  results: dict[int, common.Result] = {}
   weights: dict[int, Any] = {}
   try:
-    with contextlib.ExitStack() as stack:
-      hooks = dataclasses.replace(
-        _hooks(job, recorder, video_recorder, callbacks),
-        stop=lambda: stop() or recorder.problem is not None,
-      )
-      stack.enter_context(_ending_forks())
-      results = train(job.parts, hooks)
+    hooks = dataclasses.replace(
+      _hooks(job, recorder, video_recorder, callbacks),
+      stop=lambda: stop() or recorder.problem is not None,
+    )
+    results = train(job.parts, hooks)
     weights = {seed: result.weights for seed, result in results.items()}
     if recorder.problem is None:
       status, exit_code = "finished", 0
@@ -109,7 +105,7 @@ def _run(
     ended_by = carried.error
     problems.extend(_problems(job, ended_by, "a callback failed with "))
   except BaseException as error:
-    if isinstance(error, runner_errors.StoppedError):
+    if isinstance(error, common.StoppedError):
       # There are no results if they were lost.
       weights = dict(zip(config.seeds, error.weights, strict=False))
     ended_by = error
@@ -122,9 +118,6 @@ def _run(
   problems.extend(unwritten)
   console.line("\n" + table)
   _announce_files(job, console, failed=bool(problems))
-  if recorder.env_failures:
-    failures = summary.count(recorder.env_failures, "time")
-    console.line(f"The environment failed {failures}; --debug shows the errors.")
   if status == "interrupted" and not problems:
     steps = max((result.env_steps for result in results.values()), default=0)
     again = "starts it again" if config.has_user_agent else "resumes it"
@@ -134,38 +127,17 @@ def _run(
   return Outcome(1 if problems else exit_code, problems, ended_by)
 
 
-@contextlib.contextmanager
-def _ending_forks() -> Iterator[None]:
-  """Ends a copy of this process that an environment forked, if it gets here."""
-  pid = os.getpid()
-  try:
-    yield
-  finally:
-    if os.getpid() != pid:
-      os._exit(1)  # The files are those of the run, which goes on.
-
-
 def _hooks(
   job: job_lib.Job,
   recorder: recorder_lib.Recorder,
   video_recorder: video.EpisodeRecorder | None,
   callbacks: callbacks_lib.Callbacks,
-) -> core.Hooks:
+) -> common.Hooks:
   """The runner's hooks, except `stop`."""
 
-  def on_env_failure(failure: core.Failure) -> None:
-    recorder.on_env_failure(failure)
-    if job.config.debug:
-      traceback.print_exception(failure.error)
-    console_lib.print_error(
-      f"{failure}; it is recreated (failure {failure.number} in a row, {failure.limit} "
-      "are allowed)."
-    )
-
-  return core.Hooks(
+  return common.Hooks(
     on_activity=recorder.on_activity,
     **_then_callbacks(recorder, callbacks),
-    on_env_failure=on_env_failure,
     on_message=console_lib.print_error,
     observer=video_recorder,
     make_environment=job.parts.make_environment,
@@ -203,14 +175,14 @@ def _announce_start(job: job_lib.Job, console: console_lib.Console) -> None:
     console.line(f"Resuming at environment step {restored.record['env_steps']:,}.")
 
 
-def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
+def train(parts: job_lib.Parts, hooks: common.Hooks) -> dict[int, common.Result]:
   """Calls the runner; returns the result of each seed."""
   config = parts.config
   runner = job_lib.runner(config)
   if config.runner != config_lib.DISTRIBUTED and not config.has_user_agent:
-    found = None if hooks.checkpoints is None else hooks.checkpoints.restored
-    env_steps = 0 if found is None else found.record["env_steps"]
-    hooks.on_activity(core.Activity(f"{core.COMPILING} initialisation", env_steps))
+    restored = hooks.restored
+    env_steps = 0 if restored is None else restored.record["env_steps"]
+    hooks.on_activity(common.compiling("initialisation", env_steps))
   arguments: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
   if config.num_seeds > 1 or parts.given.params:
     arguments["params"] = parts.given.params
@@ -224,10 +196,10 @@ def train(parts: job_lib.Parts, hooks: core.Hooks) -> dict[int, core.Result]:
 
 def train_without_files(
   config: config_lib.RunConfig,
-  hooks: core.Hooks,
+  hooks: common.Hooks,
   given: job_lib.Given | None = None,
   callback: callbacks_lib.Functions | None = None,
-) -> dict[int, core.Result]:
+) -> dict[int, common.Result]:
   """Trains as a run does, but leaves no files; returns the result of each seed.
 
   Args:
@@ -251,10 +223,10 @@ def train_without_files(
 
 def _without_files(
   parts: job_lib.Parts,
-  hooks: core.Hooks,
+  hooks: common.Hooks,
   callbacks: callbacks_lib.Callbacks,
   request: signals.StopRequest,
-) -> core.Hooks:
+) -> common.Hooks:
   """The hooks of a run without files, with callbacks and a way to interrupt it."""
   return dataclasses.replace(
     hooks,
@@ -273,7 +245,7 @@ def _problems(
     traceback.print_exception(error)
   if isinstance(error, errors.SetUpError):  # Of parts that start with the run.
     return [error]
-  is_known = isinstance(error, errors.OutputError | runner_errors.StoppedError)
+  is_known = isinstance(error, errors.OutputError | common.StoppedError)
   text = what + (str(error) if is_known else errors.describe(error))
   lines = "".join(traceback.format_exception(error)).encode()
   try:

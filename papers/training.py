@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from explorax.experiments import config as config_lib
 from explorax.experiments import job, launch, pool
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 
 
 class Trained(NamedTuple):
@@ -20,8 +20,8 @@ class Trained(NamedTuple):
       learning, over the second half of the run. NaN if it has too few episodes.
   """
 
-  episodes: dict[int, list[core.Episode]]
-  evaluations: dict[int, list[core.Evaluation]]
+  episodes: dict[int, list[common.Episode]]
+  evaluations: dict[int, list[common.Evaluation]]
   step_seconds: float
 
 
@@ -29,7 +29,7 @@ def train(
   config: config_lib.RunConfig,
   given: job.Given | None = None,
   *,
-  on_episode: Callable[[core.Episode], None] | None = None,
+  on_episode: Callable[[common.Episode], None] | None = None,
   is_over: Callable[[], bool] = lambda: False,
 ) -> Trained:
   """Trains the seeds of a run; measures its time.
@@ -44,12 +44,12 @@ def train(
     StoppedError: if a signal has stopped it.
   """
   length = config.steps or math.inf
-  episodes: dict[int, list[core.Episode]] = {seed: [] for seed in config.seeds}
-  evaluations: dict[int, list[core.Evaluation]] = {seed: [] for seed in config.seeds}
+  episodes: dict[int, list[common.Episode]] = {seed: [] for seed in config.seeds}
+  evaluations: dict[int, list[common.Evaluation]] = {seed: [] for seed in config.seeds}
   steps, middle = 0, (0, time.process_time())
   end = middle
 
-  def count(episode: core.Episode) -> None:
+  def count(episode: common.Episode) -> None:
     nonlocal steps
     steps = episode.env_steps
     if on_episode is None:
@@ -64,8 +64,8 @@ def train(
       if 2 * middle[0] < length:
         middle = end
 
-  def begin(activity: core.Activity) -> None:
-    if activity.name == core.EVALUATING:
+  def begin(activity: common.Activity) -> None:
+    if activity.name == common.EVALUATING:
       measure()
 
   def stop() -> bool:
@@ -74,7 +74,7 @@ def train(
 
   results = launch.train_without_files(
     config,
-    core.Hooks(
+    common.Hooks(
       on_episode=count,
       on_evaluation=lambda done: evaluations[done.seed].append(done),
       on_activity=begin,

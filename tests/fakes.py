@@ -118,21 +118,13 @@ class CrashingEnvironment(FakeEnvironment):
 
   def __init__(
     self,
-    crash_at_step: int | None = None,
-    crash_at_reset: int | None = None,
+    crash_at_step: int,
     **kwargs: Any,
   ):
-    """Steps, over all episodes, and resets count from 1; None for no error in them."""
+    """Steps count from 1, over all episodes."""
     super().__init__(**kwargs)
     self._steps = itertools.count(1)
-    self._resets = itertools.count(1)
-    self._crash_at_step = crash_at_step or math.inf
-    self._crash_at_reset = crash_at_reset or math.inf
-
-  def reset(self) -> dm_env.TimeStep:
-    if next(self._resets) >= self._crash_at_reset:
-      raise RuntimeError("the emulator lost its ROM")
-    return super().reset()
+    self._crash_at_step = crash_at_step
 
   def step(self, action: Any) -> dm_env.TimeStep:
     if next(self._steps) >= self._crash_at_step:
@@ -167,6 +159,4 @@ fake_nan_observation = functools.partial(fake_nan_reward, nan_in="observation")
 fake_drawn = DrawnEnvironment
 # The third step of the second episode raises an error.
 fake_crashing = functools.partial(CrashingEnvironment, crash_at_step=8)
-# No episode ever ends.
-fake_hopeless = functools.partial(CrashingEnvironment, crash_at_step=3)
 fake_hanging = functools.partial(HangingEnvironment, hang_at_step=13)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import dm_env
-import jax
 import numpy as np
 from acme import adders
 
@@ -81,7 +80,6 @@ class WindowAdder(adders.Adder):
     self._columns = column_specs(agent)
     self._initial_priority = agent.initial_priority
     self._priority_columns = priority_specs(agent)
-    self._encoded_spec = agent.encoding.spec
     self._observation: Any = None
     self._num_rows = 0
     # The priority columns of the newest rows.
@@ -141,50 +139,6 @@ class WindowAdder(adders.Adder):
     self._observation = None
     self._num_rows = 0
     self._newest.clear()
-
-  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The open episode: (a pytree of arrays, values in JSON's types).
-
-    Requires a writer with `save`, such as the memory replay's.
-    """
-    begun = self._observation is not None
-    writer, writer_counts = self._writer.save()
-    arrays = {
-      "observation": self._observation if begun else (),
-      "newest": list(self._newest),
-      "writer": writer,
-    }
-    return arrays, {
-      "begun": begun,
-      "num_rows": self._num_rows,
-      "num_windows": self.num_windows,
-      "num_newest": len(self._newest),
-      "writer": writer_counts,
-    }
-
-  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned with `counts`."""
-    observation: Any = ()
-    if counts["begun"]:
-      spec = self._encoded_spec
-      observation = jax.ShapeDtypeStruct(spec.shape, spec.dtype)
-    row = {
-      name: jax.ShapeDtypeStruct(shape, dtype)
-      for name, (shape, dtype) in self._priority_columns.items()
-    }
-    return {
-      "observation": observation,
-      "newest": [row] * counts["num_newest"],
-      "writer": self._writer.shapes(counts["writer"]),
-    }
-
-  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from the result of `save`."""
-    self._observation = arrays["observation"] if counts["begun"] else None
-    self._num_rows, self.num_windows = counts["num_rows"], counts["num_windows"]
-    self._newest.clear()
-    self._newest.extend(arrays["newest"])
-    self._writer.restore(arrays["writer"], counts["writer"])
 
   def _newest_frame(self) -> Any:
     if self._spec.num_frames == 1:

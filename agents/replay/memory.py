@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from explorax.agents import types
@@ -159,54 +158,44 @@ class MemoryReplay:
       yield self.sample()
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The state: (a pytree of arrays, values in JSON's types)."""
-    num_rows = len(self._holders)
+    """The windows: (a pytree of arrays, values in JSON's types)."""
+    num_rows, num_windows = len(self._holders), self.num_windows
     arrays = {
       "rows": {name: column[:num_rows] for name, column in self._rows.items()},
-      "first": {name: x[: self.num_windows] for name, x in self._first.items()},
-      "windows": self._windows[: self.num_windows],
-      "holders": np.array(self._holders, np.int64),
-      "free": np.array(self._free, np.int64),
+      "first": {name: column[:num_windows] for name, column in self._first.items()},
+      "windows": self._windows[:num_windows],
       "priorities": () if self._priorities is None else self._priorities.nodes,
     }
     counts = {
       "num_rows": num_rows,
-      "num_free": len(self._free),
       "num_created": self._num_created,
       "rng": self._rng.bit_generator.state,
     }
     return arrays, counts
 
-  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned with `counts`."""
-    num_rows = counts["num_rows"]
-    num_windows = min(counts["num_created"], self._spec.max_windows)
+  def restore(
+    self, arrays: Mapping[str, np.ndarray], counts: Mapping[str, Any]
+  ) -> None:
+    """Resumes from the result of `save`; the replay must be empty.
 
-    def cut(column: np.ndarray, length: int) -> jax.ShapeDtypeStruct:
-      return jax.ShapeDtypeStruct((length, *column.shape[1:]), column.dtype)
+    Rows that were in no window, as the newest of open episodes, are released.
 
-    numbers = np.zeros(0, np.int64)
-    return {
-      "rows": {name: cut(column, num_rows) for name, column in self._rows.items()},
-      "first": {name: cut(column, num_windows) for name, column in self._first.items()},
-      "windows": cut(self._windows, num_windows),
-      "holders": cut(numbers, num_rows),
-      "free": cut(numbers, counts["num_free"]),
-      "priorities": () if self._priorities is None else self._priorities.nodes,
-    }
-
-  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from the result of `save`; the replay must be empty."""
-    num_rows = counts["num_rows"]
+    Args:
+      arrays: by their paths, as `rows/reward`.
+      counts: the other values.
+    """
+    num_rows, windows = counts["num_rows"], arrays["windows"]
     self._reserve(num_rows)
-    self._reserve_windows(len(arrays["windows"]))
+    self._reserve_windows(len(windows))
     for name, column in self._rows.items():
-      column[:num_rows] = arrays["rows"][name]
+      column[:num_rows] = arrays[f"rows/{name}"]
     for name, column in self._first.items():
-      column[: len(arrays["windows"])] = arrays["first"][name]
-    self._windows[: len(arrays["windows"])] = arrays["windows"]
-    self._holders = arrays["holders"].tolist()
-    self._free = arrays["free"].tolist()
+      column[: len(windows)] = arrays[f"first/{name}"]
+    self._windows[: len(windows)] = windows
+    self._holders = np.bincount(windows.ravel(), minlength=num_rows).tolist()
+    self._free = [
+      row for row, num in enumerate(self._holders) if not num and row != PADDING
+    ]
     self._num_created = counts["num_created"]
     self._rng.bit_generator.state = counts["rng"]
     if self._priorities is not None:
@@ -240,9 +229,7 @@ class MemoryWriter:
 
   def __init__(self, replay: MemoryReplay, agent: types.Agent):
     self._replay = replay
-    self._spec = spec = agent.replay
-    columns = adder.column_specs(agent)
-    self._first_columns = {name: columns[name] for name in spec.first_row_extras}
+    self._spec = agent.replay
     self._begin_episode()
 
   def append(self, row: adder.Row) -> None:
@@ -253,36 +240,6 @@ class MemoryWriter:
 
   def create_window(self, priority: float) -> None:
     self._replay.insert(self.rows, self._first[0], priority)
-
-  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The rows of the episode: (a pytree of arrays, values in JSON's types)."""
-    starts = [first for first in self._first if first]
-    arrays = {
-      name: np.array([first[name] for first in starts], dtype).reshape(-1, *shape)
-      for name, (shape, dtype) in self._first_columns.items()
-    }
-    may_start = [bool(first) for first in self._first]
-    return {"first": arrays}, {"rows": list(self.rows), "may_start": may_start}
-
-  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned with `counts`."""
-    number = sum(counts["may_start"])
-    return {
-      "first": {
-        name: jax.ShapeDtypeStruct((number, *shape), dtype)
-        for name, (shape, dtype) in self._first_columns.items()
-      }
-    }
-
-  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from the result of `save`; its replay must be restored too."""
-    self.rows = collections.deque(counts["rows"])
-    self._first.clear()
-    index = 0
-    for may_start in counts["may_start"]:
-      first = arrays["first"].items() if may_start else ()
-      self._first.append({name: column[index] for name, column in first})
-      index += may_start
 
   def end_episode(self) -> None:
     self._replay.release(self.rows)

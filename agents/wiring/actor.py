@@ -1,7 +1,7 @@
 """An ActorCore as an actor in one environment, with Acme's interface, or in several."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dm_env
@@ -46,6 +46,7 @@ class Actor:
   are the same calls for that environment.
 
   Attributes:
+    state: the core's, of all environments; a step overwrites its arrays.
     env_steps: steps of the run, for the agent's schedules. The actor counts its own
       steps; a caller that knows other actors' steps sets it.
     timesteps: the newest of each environment, with encoded observations; None if no
@@ -86,13 +87,13 @@ class Actor:
       self._episode_weights = episode_weights.EpisodeWeights(agent)
       self._begin_episodes = self._episode_weights.begin
       self._refresh = self._episode_weights.fetch
-      self._state = jax.jit(core.init)(key, actor_ids[0], num_actors)
+      self.state = jax.jit(core.init)(key, actor_ids[0], num_actors)
       self._step = _step_of_one(core)
     else:
       self._episode_weights = episode_weights.EpisodeWeights(agent, num_envs)
       self._begin_episodes = jax.jit(self._episode_weights.begin)
       self._refresh = jax.jit(self._episode_weights.fetch)
-      self._state = jax.vmap(core.init, (0, 0, None))(
+      self.state = jax.vmap(core.init, (0, 0, None))(
         jax.random.split(key, num_envs), jnp.asarray(actor_ids, jnp.int32), num_actors
       )
       self._step = _step_of_many(core, self._episode_weights.axis)
@@ -163,75 +164,6 @@ class Actor:
     else:
       self._used = self._refresh(self._used, self._newest)
 
-  def truncate_episode(self, env: int = 0) -> None:
-    """Ends an episode because its environment failed.
-
-    For replay this is a truncation: the last observation received is the last row, real
-    and with its extras, and the transition into it bootstraps from it. The failed step
-    is not stored. An episode without a transition is dropped.
-    """
-    timestep = self.timesteps[env]
-    if self._adders and timestep is not None:
-      if timestep.first():
-        self._adders[env].reset()
-      else:
-        self._adders[env].add_last(self.extras[env])
-    self.timesteps[env] = None
-
-  def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The state: (a pytree of arrays, values in JSON's types)."""
-    has_weights = self._used is not None
-    arrays = {
-      "state": self._state,
-      "weights": self._used if has_weights else (),
-      "timesteps": [() if t is None else tuple(t) for t in self.timesteps],
-      "extras": self.extras,
-    }
-    counts = {
-      "env_steps": self.env_steps,
-      "has_weights": has_weights,
-      "has_timestep": [t is not None for t in self.timesteps],
-      "extras": [
-        {name: (list(x.shape), x.dtype.name) for name, x in extras.items()}
-        for extras in self.extras
-      ],
-    }
-    # Copies: the state is donated to the next step.
-    return jax.tree.map(np.array, jax.device_get(arrays)), counts
-
-  def shapes(self, counts: Mapping[str, Any]) -> dict[str, Any]:
-    """The shapes of the arrays that `save` returned with `counts`."""
-    number, spec = jax.ShapeDtypeStruct, self._encode.spec
-    scalars = (number((), t) for t in (np.int32, np.float32, np.float32))
-    timestep = (*scalars, number(spec.shape, spec.dtype))
-
-    def weights() -> types.Params:
-      (newest,) = self._variables.get_variables(["params"])
-      return self._episode_weights.init(newest)
-
-    return {
-      "state": jax.eval_shape(lambda: self._state),
-      "weights": jax.eval_shape(weights) if counts["has_weights"] else (),
-      "timesteps": [timestep if has else () for has in counts["has_timestep"]],
-      "extras": [
-        {name: number(tuple(shape), dtype) for name, (shape, dtype) in extras.items()}
-        for extras in counts["extras"]
-      ],
-    }
-
-  def restore(self, arrays: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Resumes from the result of `save`."""
-    self._state = jax.tree.map(lambda x: jnp.array(x, copy=True), arrays["state"])
-    self._newest = self._used = None
-    if counts["has_weights"]:
-      self._used = jax.tree.map(jnp.asarray, arrays["weights"])
-    self.timesteps = [
-      dm_env.TimeStep(*timestep) if has else None
-      for timestep, has in zip(arrays["timesteps"], counts["has_timestep"], strict=True)
-    ]
-    self.extras = [dict(extras) for extras in arrays["extras"]]
-    self.env_steps = counts["env_steps"]
-
   def _encoded(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     """The timestep as arrays with fixed dtypes, which avoid recompilation.
 
@@ -262,7 +194,7 @@ class Actor:
         begins = _is(filler, _FIRST)
         self._used = self._begin_episodes(self._used, self._newest, begins)
       params = types.ActorParams(self._used, env_steps)
-      self._state, action, extras = self._step(self._state, params, filler)
+      self.state, action, extras = self._step(self.state, params, filler)
       self.extras[0] = {name: np.asarray(value) for name, value in extras.items()}
       return np.asarray(action)[None]
     if self._fetches_first:
@@ -272,9 +204,7 @@ class Actor:
     params = types.ActorParams(self._used, env_steps)
     timesteps = [filler if t is None else t for t in self.timesteps]
     stacked = jax.tree.map(lambda *each: np.stack(each), *timesteps)
-    self._state, action, extras = self._step(
-      self._state, params, stacked, np.array(acts)
-    )
+    self.state, action, extras = self._step(self.state, params, stacked, np.array(acts))
     columns = {name: np.asarray(values) for name, values in extras.items()}
     for env in np.flatnonzero(acts):
       self.extras[env] = {name: values[env] for name, values in columns.items()}

@@ -7,7 +7,7 @@ from explorax.environments import bsuite_sweeps
 from explorax.experiments import output
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 
 class BsuiteCsv:
@@ -17,7 +17,7 @@ class BsuiteCsv:
     self,
     directory: output.RunDirectory,
     record: Mapping[str, Any],
-    episodes: "Iterable[core.Episode]",
+    episodes: "Iterable[common.Episode]",
   ):
     """Args: episodes: the earlier ones of a run that resumes."""
     bsuite_id = record["env"].removeprefix("bsuite:")
@@ -27,11 +27,11 @@ class BsuiteCsv:
     for episode in episodes:
       self._is_logged(episode)
 
-  def write(self, episode: "core.Episode") -> None:
+  def write(self, episode: "common.Episode") -> None:
     """Adds an episode."""
     if self._is_logged(episode):
       self._directory.write(self._name, lambda file: file.write(self._log.csv()))
 
-  def _is_logged(self, episode: "core.Episode") -> bool:
+  def _is_logged(self, episode: "common.Episode") -> bool:
     log = self._log
     return log.add(episode.episode_length, episode.episode_return, episode.metrics)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 # |q| is a mean over a batch. In runs that learn it is up to a third above its bound.
 _MARGIN = 1.5
@@ -30,7 +30,7 @@ class Divergence:
     self._bound = 0.0  # The largest so far.
     self._since: int | None = None  # Learner updates before |q| was above the bound.
 
-  def add(self, episode: "core.Episode") -> None:
+  def add(self, episode: "common.Episode") -> None:
     """Takes the metrics of an episode."""
     metrics = episode.metrics
     if self.message is not None or not {"q", "q_bound"} <= metrics.keys():
@@ -68,7 +68,7 @@ class CutTargets:
     self._limit: float | None = atoms
     self._low = self._high = 0.0
 
-  def add(self, episode: "core.Episode") -> None:
+  def add(self, episode: "common.Episode") -> None:
     """Takes the metrics of an episode."""
     metrics, limit = episode.metrics, self._limit
     if self.message or limit is None or not {"target_min", "target_max"} <= {*metrics}:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from explorax.experiments import errors, output
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 EPISODE_COLUMNS = (
   "episode",
@@ -86,7 +86,9 @@ class MetricsCsv:
       ) from error
     self._rewrite(header, rows)
 
-  def write(self, row: "core.Episode | core.EvaluationEpisode | core.LogRow") -> None:
+  def write(
+    self, row: "common.Episode | common.EvaluationEpisode | common.LogRow"
+  ) -> None:
     """Appends a row of a runner, with its columns and `metrics`."""
     if new := sorted(set(row.metrics) - set(self._header)):
       _, *rows = _cells(self._path)

@@ -10,7 +10,7 @@ from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import returns, summary
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 Clock = Callable[[], float]  # Seconds.
 
@@ -98,11 +98,11 @@ class RunProgress:
     self._env_steps = 0
     self._speed = math.nan  # Environment steps per second.
     self._ended: dict[int, int] = {}  # Seed → number of its finished episodes.
-    self._episode: core.Episode | None = None  # The last one.
+    self._episode: common.Episode | None = None  # The last one.
     self._returns = collections.deque[float](maxlen=returns.WINDOW)
     self._evaluation: float | None = None  # Mean return of the last evaluation.
 
-  def on_activity(self, activity: "core.Activity") -> None:
+  def on_activity(self, activity: "common.Activity") -> None:
     """Shows what the runner does next: at once if it is new, else now and then.
 
     In a pipe only what it compiles is shown at once.
@@ -113,11 +113,11 @@ class RunProgress:
     at_once = is_new and (self._is_terminal or activity.compiles)
     self._display.update(self._fraction(), self._text, at_once=at_once)
 
-  def on_log(self, row: "core.LogRow") -> None:
+  def on_log(self, row: "common.LogRow") -> None:
     """Takes the speed; an episode may last long."""
     self._speed = row.steps_per_second
 
-  def on_episode(self, episode: "core.Episode") -> None:
+  def on_episode(self, episode: "common.Episode") -> None:
     """Shows the state after an episode, if enough time has passed."""
     self._episode, self._speed = episode, episode.steps_per_second
     self._returns.append(episode.episode_return)
@@ -125,7 +125,7 @@ class RunProgress:
     self._env_steps = max(self._env_steps, episode.env_steps)
     self._display.update(self._fraction(), self._text)
 
-  def on_evaluation(self, evaluation: "core.Evaluation") -> None:
+  def on_evaluation(self, evaluation: "common.Evaluation") -> None:
     """Takes the mean return of an evaluation."""
     self._evaluation = evaluation.mean_return
 

@@ -25,7 +25,7 @@ from explorax.experiments.recording import (
 
 if TYPE_CHECKING:
   from explorax import environments
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 WEIGHTS = seed_recorder.WEIGHTS
 
@@ -101,17 +101,17 @@ class Recorder:
     """The first write failure; None if there is none."""
     return self._problems[0] if self._problems else None
 
-  def on_activity(self, activity: "core.Activity") -> None:
+  def on_activity(self, activity: "common.Activity") -> None:
     """Shows what the runner does next."""
     self._progress.on_activity(activity)
 
-  def on_log(self, row: "core.LogRow") -> None:
+  def on_log(self, row: "common.LogRow") -> None:
     """Records a row of the log of a runner."""
     if self.problem is None:
       self._attempt(self._seeds[row.seed].on_log, row)
     self._progress.on_log(row)
 
-  def on_episode(self, episode: "core.Episode") -> None:
+  def on_episode(self, episode: "common.Episode") -> None:
     """Records an episode of a runner."""
     seed = self._first if len(self._seeds) == 1 else self._seeds[episode.seed]
     if self.problem is None:
@@ -123,21 +123,11 @@ class Recorder:
         which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
         console_lib.print_error(which + warning.message)
 
-  def on_evaluation(self, evaluation: "core.Evaluation") -> None:
+  def on_evaluation(self, evaluation: "common.Evaluation") -> None:
     """Records an evaluation of a runner."""
     if self.problem is None:
       self._attempt(self._seeds[evaluation.seed].on_evaluation, evaluation)
     self._progress.on_evaluation(evaluation)
-
-  @property
-  def env_failures(self) -> int:
-    """How many times an environment failed."""
-    return self._first.failures
-
-  def on_env_failure(self, failure: "core.Failure") -> None:
-    """Counts a crash of an environment."""
-    del failure
-    self._first.failures += 1
 
   def save(self) -> dict[str, Any] | None:
     """The state for a checkpoint; None after a write failure."""
@@ -151,7 +141,7 @@ class Recorder:
   def finish(
     self,
     status: str,
-    results: "Mapping[int, core.Result]",
+    results: "Mapping[int, common.Result]",
     weights: Mapping[int, Any],
     wall_seconds: float,
     stop_reason: str | None = None,

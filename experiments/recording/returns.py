@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 WINDOW = 100  # Episodes of a running mean.
 LATE_SHARE = 0.1  # Of a run's steps, for the return at its end.
@@ -24,14 +24,14 @@ class Evaluations:
   """
 
   def __init__(self) -> None:
-    self.last: list[core.EvaluationEpisode] = []
+    self.last: list[common.EvaluationEpisode] = []
     self._env_steps: list[int] = []
     self._means: list[float] = []
 
   def __len__(self) -> int:
     return len(self._means)
 
-  def add(self, episodes: "Iterable[core.EvaluationEpisode]") -> None:
+  def add(self, episodes: "Iterable[common.EvaluationEpisode]") -> None:
     """Adds the episodes of one or more evaluations, in order."""
     for env_steps, group in itertools.groupby(episodes, lambda e: e.env_steps):
       self.last = list(group)
@@ -90,7 +90,7 @@ class Returns:
   def __len__(self) -> int:
     return len(self._returns)
 
-  def add(self, episode: "core.Episode") -> None:
+  def add(self, episode: "common.Episode") -> None:
     """Adds an episode of a runner."""
     if episode.policy not in self._names:
       self._names.append(episode.policy)
@@ -131,7 +131,7 @@ class Returns:
     return np.array(self._policies, int) == self._names.index(policy)
 
 
-def _values(episodes: "Sequence[core.EvaluationEpisode]") -> list[float]:
+def _values(episodes: "Sequence[common.EvaluationEpisode]") -> list[float]:
   return [episode.episode_return for episode in episodes]
 
 

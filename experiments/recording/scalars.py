@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 
-def of_episode(episode: "core.Episode") -> dict[str, float]:
+def of_episode(episode: "common.Episode") -> dict[str, float]:
   """Tag → value of a training episode; its return also under its policy."""
   return {
     "return": episode.episode_return,
@@ -21,7 +21,7 @@ def of_episode(episode: "core.Episode") -> dict[str, float]:
   }
 
 
-def of_log(row: "core.LogRow") -> dict[str, float]:
+def of_log(row: "common.LogRow") -> dict[str, float]:
   """Tag → value of a row of the log."""
   return {
     "learner/updates": row.learner_updates,
@@ -30,7 +30,7 @@ def of_log(row: "core.LogRow") -> dict[str, float]:
   }
 
 
-def of_evaluation(evaluation: "core.Evaluation") -> dict[str, float]:
+def of_evaluation(evaluation: "common.Evaluation") -> dict[str, float]:
   """Tag → mean over the episodes of an evaluation."""
   metrics: dict[str, list[float]] = {}
   for episode in evaluation.episodes:

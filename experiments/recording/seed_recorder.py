@@ -20,7 +20,7 @@ from explorax.experiments.recording import (
 
 if TYPE_CHECKING:
   from explorax import environments
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 WEIGHTS = "checkpoints/final.npz"
 
@@ -77,7 +77,7 @@ class SeedRecorder:
     self._evaluation_policy = summary.evaluation_policy(record)
     self._solved_rule = solved_rule
     self._video_recorder = video_recorder
-    self._last: core.Episode | None = None
+    self._last: common.Episode | None = None
     self._episodes = metrics_csv.MetricsCsv(directory, num_rows=saved["rows"])
     earlier = list(self._episodes.rows())
     for episode in earlier:
@@ -103,13 +103,13 @@ class SeedRecorder:
     if record.get("runner") == config.DEVICE and record["env"].startswith("bsuite:"):
       self._bsuite_csv = recording.bsuite_csv.BsuiteCsv(directory, record, earlier)
 
-  def on_log(self, row: "core.LogRow") -> None:
+  def on_log(self, row: "common.LogRow") -> None:
     """Records a row of the log."""
     self._log.write(row)
     for log in self._loggers:
       log(scalars.of_log(row), row.env_steps)
 
-  def on_episode(self, episode: "core.Episode") -> None:
+  def on_episode(self, episode: "common.Episode") -> None:
     """Records a training episode."""
     self._add(episode)
     self._episodes.write(episode)
@@ -118,7 +118,7 @@ class SeedRecorder:
     if self._bsuite_csv is not None:
       self._bsuite_csv.write(episode)
 
-  def on_evaluation(self, evaluation: "core.Evaluation") -> None:
+  def on_evaluation(self, evaluation: "common.Evaluation") -> None:
     """Records an evaluation."""
     self.returns.evaluations.add(evaluation.episodes)
     if self._evaluations is not None:
@@ -146,7 +146,7 @@ class SeedRecorder:
 
   def finish(
     self,
-    result: "core.Result | None",
+    result: "common.Result | None",
     params: Any,
     *,
     attempt: Callable[..., bool],
@@ -201,7 +201,7 @@ class SeedRecorder:
       attempt(plots.write, self._directory, name, draw)
     return outcome
 
-  def _add(self, episode: "core.Episode") -> None:
+  def _add(self, episode: "common.Episode") -> None:
     """Adds an episode, new or of a resumed run's file, to the statistics."""
     self._last = episode
     self.returns.add(episode)

@@ -12,7 +12,7 @@ from explorax.experiments.recording import statistics
 
 if TYPE_CHECKING:
   from explorax import environments
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 Seeds = Mapping[int, Mapping[str, Any]]  # Seed → what `of_run` returned.
 
@@ -42,7 +42,7 @@ _BEST = f"best_mean_return_{returns_lib.WINDOW}"
 def of_run(
   *,
   status: str,
-  last: "core.Result | core.Episode | None",
+  last: "common.Result | common.Episode | None",
   last_metrics: Mapping[str, float],
   returns: returns_lib.Returns,
   evaluation_policy: str,

@@ -12,7 +12,7 @@ import numpy as np
 from explorax.experiments import errors
 
 if TYPE_CHECKING:
-  from explorax.experiments.runners import core
+  from explorax.experiments.runners import common
 
 MAX_FRAMES = 600  # Per episode: half a minute at 20 frames per second.
 _MAX_SIDE, _MIN_SIDE = 320, 160  # Pixels; pictures are scaled into this range.
@@ -43,7 +43,7 @@ class Recording:
 
   r_int: list[float] = dataclasses.field(default_factory=list)
   num_rows: int = 0
-  episode: "core.EvaluationEpisode | None" = None
+  episode: "common.EvaluationEpisode | None" = None
   # (number of the observation, shape of its picture, the picture compressed).
   _frames: list[tuple[int, tuple[int, ...], bytes]] = dataclasses.field(
     default_factory=list
@@ -99,7 +99,7 @@ class EpisodeRecorder:
   def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
     self._recording.add(frame, r_int)
 
-  def end(self, episode: "core.EvaluationEpisode") -> None:
+  def end(self, episode: "common.EvaluationEpisode") -> None:
     self._last = self._recording
     self._last.episode = episode
     if _return(self._last) > _return(self._best):

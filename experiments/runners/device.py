@@ -29,8 +29,7 @@ from explorax.environments import (
 )
 from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import core, device_program, errors, training
+from explorax.experiments.runners import common, course, device_program
 
 # Finer ratios of updates per step are rounded with environments on the host.
 _MAX_DENOMINATOR = 10**6
@@ -44,10 +43,10 @@ def run(
   agent: types.Agent,
   environment: Environment,
   config: config_lib.RunConfig,
-  hooks: core.Hooks = core.NO_HOOKS,
+  hooks: common.Hooks = common.NO_HOOKS,
   *,
   evaluation_environment: dm_env.Environment | None = None,
-) -> core.Result:
+) -> common.Result:
   """Trains an agent with one seed; see `run_seeds`.
 
   Returns:
@@ -67,17 +66,17 @@ def run_seeds(
   agent: types.Agent,
   environment: Environment,
   config: config_lib.RunConfig,
-  hooks: core.Hooks = core.NO_HOOKS,
+  hooks: common.Hooks = common.NO_HOOKS,
   *,
   params: Sequence[jax_types.Params] = (),
   evaluation_environment: dm_env.Environment | None = None,
-) -> list[core.Result]:
+) -> list[common.Result]:
   """Trains an agent once for each seed, all seeds at the same time.
 
   Learning starts when replay has its minimum size, and not before each environment has
   taken as many steps as a window has rows. Updates are made in rounds: 0.25 updates per
   step is one update every four steps. Limits, evaluations and checkpoints are handled
-  at reports; see `training.Course`. From a checkpoint with replay, a run resumes bit
+  at reports; see `course.RunControl`. From a checkpoint with replay, a run resumes bit
   for bit; with environments that the host steps, at the start of an episode.
 
   Args:
@@ -88,17 +87,17 @@ def run_seeds(
     hooks: called during the run.
     params: parameters of an environment written in JAX, one for each seed, with which
       it is evaluated, too; empty: the environment's own for all.
-    evaluation_environment: with the same specs; None: see `training.Course`.
+    evaluation_environment: with the same specs; None: see `course.RunControl`.
 
   Returns:
     The result of each seed.
 
   Raises:
-    errors.StoppedError: see `training.Course`.
+    common.StoppedError: see `course.RunControl`.
     ValueError: if the environment is not written in JAX, if there is no
       limit, or if the number of parameters differs from the number of seeds.
   """
-  training.check(config, evaluation_environment)
+  course.check(config, evaluation_environment)
   seeds = config.seeds
   device: DeviceRun
   if isinstance(environment, batched_types.BatchedEnvironment):
@@ -116,11 +115,11 @@ def run_seeds(
       arrays = jax.tree.map(lambda *x: jnp.stack(x), *params)
     own = [(pure, x) for x in params]
     device = ScannedRun(agent, program, arrays, own, config, hooks.on_episode)
-  with training.Course(device, config, hooks, evaluation_environment) as course:
-    while course.continues():
+  with course.RunControl(device, config, hooks, evaluation_environment) as control:
+    while control.continues():
       device.advance()
-      course.after_step()
-    return course.finish()
+      control.after_step()
+    return control.finish()
 
 
 def check_memory(
@@ -193,10 +192,10 @@ def _free_memory() -> float:
   stats = jax.devices()[0].memory_stats() or {}
   if "bytes_limit" in stats:
     return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
-  return core.physical_memory()
+  return common.physical_memory()
 
 
-class DeviceRun(training.Run):
+class DeviceRun(course.Run):
   """Runs steps and updates on the device.
 
   Each program consumes the state (its buffers are donated) and returns a new one.
@@ -217,7 +216,7 @@ class DeviceRun(training.Run):
     num_envs: int,
     state: device_program.State,
     config: config_lib.RunConfig,
-    on_episode: Callable[[core.Episode], None],
+    on_episode: Callable[[common.Episode], None],
   ):
     """Starts with all counters at zero.
 
@@ -235,12 +234,13 @@ class DeviceRun(training.Run):
     self._config = config
     self._on_episode = on_episode
     self.state = state
-    self.clock = clock_lib.Clock()
+    self.clock = course.Clock()
     self.steps = 0
     self.updates = 0
     self.empty_steps = 0
     self.episodes = [0 for _ in seeds]
     self.metrics: list[dict[str, float]] = [{} for _ in seeds]
+    self._resumed_at = 0  # Environment steps.
 
   @property
   def env_steps(self) -> int:
@@ -262,9 +262,11 @@ class DeviceRun(training.Run):
     return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
 
   @property
-  def activity(self) -> core.Activity:
-    stored = (self.steps - self.empty_steps) * self._num_envs
-    return core.acting(self.env_steps, stored, self.fill_steps * self._num_envs)
+  def filled(self) -> tuple[int, int] | None:
+    stored, needed = self.steps - self.empty_steps, self.fill_steps
+    if stored >= needed:
+      return None
+    return stored * self._num_envs, needed * self._num_envs
 
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     groups = {
@@ -294,11 +296,12 @@ class DeviceRun(training.Run):
       del replay
       self.state = self.state._replace(replay=())  # type: ignore[arg-type]
       # A replay for fewer steps was never full, so that its rows come first.
-      replay = _on_device(checkpoint.restore("replay", shapes.replay, pad=True))
-    learner = _on_device(checkpoint.restore("learner", shapes.learner))
-    rest = _on_device(checkpoint.restore("rest", self._rest(shapes)))
+      replay = common.on_device(checkpoint.restore("replay", shapes.replay, pad=True))
+    learner = common.on_device(checkpoint.restore("learner", shapes.learner))
+    rest = common.on_device(checkpoint.restore("rest", self._rest(shapes)))
     self.state = rest._replace(learner=learner, replay=replay)
     self.steps, self.updates = counts["steps"], counts["updates"]
+    self._resumed_at = self.env_steps
     self.empty_steps = counts["empty_steps"] if has_replay else self.steps
     self.episodes = list(counts["episodes"])
     self.metrics = [dict(metrics) for metrics in counts["metrics"]]
@@ -309,9 +312,9 @@ class DeviceRun(training.Run):
     """The state without the learner and replay."""
     return state._replace(learner=(), replay=())  # type: ignore[arg-type]
 
-  def results(self, interrupted: bool) -> list[core.Result]:
+  def results(self, interrupted: bool) -> list[common.Result]:
     return [
-      core.Result(
+      common.Result(
         weights=weights,
         env_steps=self.env_steps,
         episodes=episodes,
@@ -322,10 +325,10 @@ class DeviceRun(training.Run):
       for episodes, weights in zip(self.episodes, self.weights(), strict=True)
     ]
 
-  def log_rows(self) -> list[core.LogRow]:
+  def log_rows(self) -> list[common.LogRow]:
     self.check_finite()  # Fetches the newest metrics.
     return [
-      core.log_row(
+      common.log_row(
         self._agent,
         metrics,
         env_steps=self.env_steps,
@@ -341,7 +344,7 @@ class DeviceRun(training.Run):
     builder = builder_lib.Builder(self._agent)
     return [
       builder.make_actor(
-        core.evaluation_key(jax.random.PRNGKey(seed)),
+        common.evaluation_key(jax.random.PRNGKey(seed), self._resumed_at),
         _WeightsOfSeed(self, index),
         evaluation=True,
       )
@@ -391,7 +394,7 @@ class DeviceRun(training.Run):
     if "r_int" in self._agent.replay.extras:
       of_learner["intrinsic_return"] = float(ended.intrinsic)
     self._on_episode(
-      core.Episode(
+      common.Episode(
         episode=self.episodes[index],
         env_steps=step * self._num_envs,
         episode_return=sum(map(float, ended.episode_return)),
@@ -413,7 +416,7 @@ class DeviceRun(training.Run):
       before: number of updates before the first one counted by `update`.
 
     Raises:
-      errors.NonFiniteError: for the first seed whose update was not finite.
+      common.StoppedError: for the first seed whose update was not finite.
     """
     each = self._of_each_seed(update)
     self.metrics = [_floats(update.metrics) for update in each]
@@ -421,13 +424,13 @@ class DeviceRun(training.Run):
       if metrics["finite"] > 0:
         continue
       if not_finite := self._not_finite(seed):
-        raise errors.NonFiniteError(
+        raise common.StoppedError(
           f"stopped at environment step {self.env_steps}, seed {seed}: the environment "
           f"returned {not_finite} that is NaN or infinite; fix the environment.",
           self.weights(),
         )
       number = before + int(of_seed.number)
-      raise errors.NonFiniteError(
+      raise common.StoppedError(
         f"stopped at environment step {self.env_steps}, seed {seed}: a loss became NaN "
         f"or infinite in learner update {number}; lower the learning rate or clip the "
         "gradient.",
@@ -468,7 +471,7 @@ class ScannedRun(DeviceRun):
     params: jax_types.Params,
     own: Sequence[tuple[jax_types.Environment, jax_types.Params]],
     config: config_lib.RunConfig,
-    on_episode: Callable[[core.Episode], None],
+    on_episode: Callable[[common.Episode], None],
   ):
     seeds = config.seeds
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
@@ -580,10 +583,10 @@ class SteppedRun(DeviceRun):
     environment: batched_types.BatchedEnvironment,
     seed: int,
     config: config_lib.RunConfig,
-    on_episode: Callable[[core.Episode], None],
+    on_episode: Callable[[common.Episode], None],
   ):
     num_envs = environment.num_envs
-    self._updates_per_step = core.updates_per_step(
+    self._updates_per_step = common.updates_per_step(
       agent.replay, num_envs, _MAX_DENOMINATOR, device_program.MAX_UPDATES
     )
     most = _max_steps(config, num_envs)
@@ -676,8 +679,3 @@ class SteppedRun(DeviceRun):
 
 def _floats(metrics: Mapping[str, Any]) -> dict[str, float]:
   return {name: float(value) for name, value in metrics.items()}
-
-
-def _on_device(tree: Any) -> Any:
-  """Copies the arrays of a tree, so that they may be donated."""
-  return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)

@@ -17,7 +17,7 @@ from explorax.agents import types, updates
 from explorax.agents.replay import device as device_replay
 from explorax.agents.wiring import episode_weights, threefry
 from explorax.environments import jax_types
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 from explorax.exploration import sums
 
 MAX_UPDATES = 10_000  # Between two checks of whether to stop.
@@ -369,7 +369,7 @@ class ScannedProgram:
     self.num_envs = num_envs
     self._lift = jax.vmap if num_seeds > 1 else lambda function: function
     # A round: steps of each environment, then updates.
-    ratio = core.updates_per_step(
+    ratio = common.updates_per_step(
       agent.replay, num_envs, _MAX_STEPS_PER_ROUND, MAX_UPDATES
     )
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()

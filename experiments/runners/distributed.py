@@ -7,7 +7,6 @@ come from the actors.
 """
 
 import contextlib
-import copy
 import math
 import os
 import sys
@@ -30,7 +29,7 @@ from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
 from explorax.experiments import processes
-from explorax.experiments.runners import core, errors, local, loop, training
+from explorax.experiments.runners import common, course, local, loop
 
 _SLICE = 64  # Environment steps of an actor between two of its answers,
 _SECONDS = 1.0  # and seconds, so that slow environments also answer often.
@@ -43,10 +42,10 @@ def run(
   agent: types.Agent,
   environment: dm_env.Environment,
   config: config_lib.RunConfig,
-  hooks: core.Hooks,
+  hooks: common.Hooks,
   *,
   evaluation_environment: dm_env.Environment | None = None,
-) -> core.Result:
+) -> common.Result:
   """Trains with `config.num_actors` acting processes; see `local.run`.
 
   Each of them acts in `config.num_envs` environments. An actor that dies, or does not
@@ -62,13 +61,13 @@ def run(
     evaluation_environment: as in `local.run`.
 
   Raises:
-    errors.StoppedError: see `training.Course`.
+    common.StoppedError: see `course.RunControl`.
     errors.SetUpError: if Ray cannot be reached, or has too few cores.
     ImportError: if the config asks for Reverb and it cannot be imported.
     ValueError: if there is no limit, or no way to make environments.
   """
   del environment
-  training.check(config, evaluation_environment)
+  course.check(config, evaluation_environment)
   if hooks.make_environment is None:
     raise ValueError(
       "--runner=distributed needs an environment by its name, as gym:CartPole-v1 or "
@@ -82,19 +81,16 @@ def run(
         f"--num_actors={num_actors}, but the Ray cluster of "
         f"--ray_address={config.ray_address} has {cores} cores; each actor needs one."
       )
-    checkpoint = None if hooks.checkpoints is None else hooks.checkpoints.restored
-    folder = None if checkpoint is None else checkpoint.replay_folder
-    replay = builder_lib.Builder(agent).make_replay_tables(
-      config.replay, config.seed, folder, config.steps
-    )
+    replay = local.make_replay(agent, config, hooks)
     stack.callback(replay.close)
     distributed = DistributedRun(agent, replay, config, hooks)
     stack.callback(distributed.close)
-    with training.Course(distributed, config, hooks, evaluation_environment) as course:
-      while course.continues():
+    control = course.RunControl(distributed, config, hooks, evaluation_environment)
+    with control:
+      while control.continues():
         distributed.advance()
-        course.after_step()
-      (result,) = course.finish()
+        control.after_step()
+      (result,) = control.finish()
     return result
 
 
@@ -114,7 +110,7 @@ class EndedEpisode(NamedTuple):
 
   env: int
   num_steps: int
-  tracker: core.EpisodeTracker
+  tracker: common.EpisodeTracker
   metrics: dict[str, float]
 
 
@@ -216,7 +212,7 @@ class RolloutActor:
       num_actors=num_envs * num_actors,
     )
     self._environments = [
-      make_environment(core.TRAINING, num_envs * self._start + env)
+      make_environment(common.TRAINING, num_envs * self._start + env)
       for env in range(num_envs)
     ]
     self._loop = loop.EnvironmentLoop(self._environments, self._actor)
@@ -233,7 +229,7 @@ class RolloutActor:
       ended = self._loop.step()
       played = self._actor.env_steps - env_steps
       for env in ended:
-        tracker = copy.copy(self._loop.slots[env].tracker)
+        tracker = self._loop.slots[env].tracker
         metrics = environments.episode_metrics(self._environments[env])
         episodes.append(EndedEpisode(env, played, tracker, metrics))
     return Slice([recorder.take() for recorder in self._recorders], episodes, played)
@@ -255,7 +251,7 @@ class DistributedRun(local.LocalRun):
     agent: types.Agent,
     replay: builder_lib.Replay,
     config: config_lib.RunConfig,
-    hooks: core.Hooks,
+    hooks: common.Hooks,
   ):
     super().__init__(agent, [], replay, config, hooks.on_episode)
     self._on_message = hooks.on_message
@@ -264,7 +260,6 @@ class DistributedRun(local.LocalRun):
     self._writers = [
       [replay.writer() for _ in range(self._num_envs)] for _ in range(self._num_actors)
     ]
-    self._has_window = False
     self._num_starts = 0  # Of actors, over all processes of the run.
     self._actors: list[Any] = []
     self._failures = [0] * self._num_actors  # In a row.
@@ -274,10 +269,6 @@ class DistributedRun(local.LocalRun):
 
   @property
   def may_evaluate(self) -> bool:
-    return True
-
-  @property
-  def may_save(self) -> bool:
     return True
 
   def advance(self) -> None:
@@ -310,22 +301,12 @@ class DistributedRun(local.LocalRun):
 
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     snapshot = super().save(with_replay=with_replay)
-    writers = [writer for of_actor in self._writers for writer in of_actor]
-    counts = {
-      "num_starts": self._num_starts,
-      "has_window": self._has_window,
-      "open": [row for w in writers for row in getattr(w, "rows", ())],
-    }
-    return snapshot._replace(counts={**snapshot.counts, **counts})
+    counts = {**snapshot.counts, "num_starts": self._num_starts}
+    return snapshot._replace(counts=counts)
 
   def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     super().restore(checkpoint)
-    counts = checkpoint.record["counts"]
-    self._num_starts = counts["num_starts"]
-    if "replay" in counts:
-      self._replay.release(counts["open"])
-    if "replay" in counts or checkpoint.replay_folder is not None:
-      self._has_window = counts["has_window"]
+    self._num_starts = checkpoint.record["counts"]["num_starts"]
 
   def _start_actor(self) -> Any:
     start, self._num_starts = self._num_starts, self._num_starts + 1
@@ -364,7 +345,7 @@ class DistributedRun(local.LocalRun):
     for writer, calls in zip(self._writers[number], played.calls, strict=True):
       calls.make(writer)
       self._has_window |= calls.has_window
-    self._learn(played.num_steps, self._has_window)
+    self._learn(played.num_steps)
     for episode in played.episodes:
       metrics = {**episode.metrics, "actor": float(number)}
       self._report(episode.tracker, metrics, before + episode.num_steps)
@@ -381,6 +362,6 @@ class DistributedRun(local.LocalRun):
     self._actors[number] = self._start_actor()
     self._ask(number)
 
-  def _stopped(self, number: int, why: str) -> errors.StoppedError:
+  def _stopped(self, number: int, why: str) -> common.StoppedError:
     place = f"stopped at environment step {self.env_steps}, seed {self._config.seed}"
-    return errors.StoppedError(f"{place}: actor {number} {why}", self.weights())
+    return common.StoppedError(f"{place}: actor {number} {why}", self.weights())

@@ -16,12 +16,10 @@ from explorax.agents import types
 from explorax.agents.replay import memory
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import saving
 from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
-from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import core, loop, recovery, training
+from explorax.experiments.runners import common, course, loop
 
 # The first updates compile and do not count for the steps per second.
 _WARM_UP_UPDATES = 2
@@ -31,80 +29,76 @@ def run(
   agent: types.Agent,
   environment: dm_env.Environment,
   config: config_lib.RunConfig,
-  hooks: core.Hooks = core.NO_HOOKS,
+  hooks: common.Hooks = common.NO_HOOKS,
   *,
   evaluation_environment: dm_env.Environment | None = None,
-) -> core.Result:
-  """Trains an agent; see `training.Course` for its end and its evaluations.
+) -> common.Result:
+  """Trains an agent; see `course.RunControl` for its end and its evaluations.
 
-  An environment that raises an exception in a step or a reset is recreated. Its episode
-  does not count, but its steps do, and replay stores them as a truncated episode. An
-  error of our own checks ends the run.
-
-  With the memory replay and an environment written in JAX, a run resumes from a
-  checkpoint bit for bit; otherwise at the start of an episode.
+  A run resumes from a checkpoint with new episodes. Of an episode that was open then,
+  replay keeps the windows that were complete: it counts as truncated at the last one.
 
   Args:
     agent: made for this environment's spec.
     environment: from `environments.make`; others of `config.num_envs` are made by
       `hooks.make_environment`.
     config: provides the seed, limits (`steps` may end the run within an episode),
-      replay, evaluations and failures.
+      replay and evaluations.
     hooks: called during the run.
     evaluation_environment: another one with the same specs; None: see
-      `training.Course`.
+      `course.RunControl`.
 
   Returns:
     The result of the run.
 
   Raises:
-    errors.StoppedError: see `training.Course`.
+    common.StoppedError: see `course.RunControl`.
     ImportError: if the config asks for Reverb and it cannot be imported.
     ValueError: if there is no limit, or no environment to evaluate in.
   """
-  training.check(config, evaluation_environment)
+  course.check(config, evaluation_environment)
   with contextlib.ExitStack() as stack:
-    checkpoint = None if hooks.checkpoints is None else hooks.checkpoints.restored
-    folder = None if checkpoint is None else checkpoint.replay_folder
-    builder = builder_lib.Builder(agent)
-    replay = builder.make_replay_tables(
-      config.replay, config.seed, folder, config.steps
-    )
+    replay = make_replay(agent, config, hooks)
     stack.callback(replay.close)
-    guarded = [
-      recovery.guard(each, core.TRAINING, config, hooks, number=i)
-      for i, each in enumerate(_environments(environment, config, hooks, stack))
-    ]
-    for each in guarded:
-      stack.enter_context(contextlib.closing(each))
-    local = LocalRun(agent, guarded, replay, config, hooks.on_episode)
-    course = training.Course(local, config, hooks, evaluation_environment)
-    with course:
-      while course.continues():
+    training = _environments(environment, config, hooks, stack)
+    local = LocalRun(agent, training, replay, config, hooks.on_episode)
+    control = course.RunControl(local, config, hooks, evaluation_environment)
+    with control:
+      while control.continues():
         local.advance()
-        course.after_step()
-      (result,) = course.finish()
+        control.after_step()
+      (result,) = control.finish()
     return result
+
+
+def make_replay(
+  agent: types.Agent, config: config_lib.RunConfig, hooks: common.Hooks
+) -> builder_lib.Replay:
+  """The replay of a run, with Reverb's content of its checkpoint; see `run`."""
+  folder = None if hooks.restored is None else hooks.restored.replay_folder
+  return builder_lib.Builder(agent).make_replay_tables(
+    config.replay, config.seed, folder, config.steps
+  )
 
 
 def _environments(
   first: dm_env.Environment,
   config: config_lib.RunConfig,
-  hooks: core.Hooks,
+  hooks: common.Hooks,
   stack: contextlib.ExitStack,
 ) -> list[dm_env.Environment]:
   """The environments of a run; all but the first are closed by the stack."""
-  found = [first]
+  made = [first]
   for number in range(1, config.num_envs or 1):
     if hooks.make_environment is None:
       raise ValueError(
         f"num_envs={config.num_envs} needs an environment by its name, as "
         "gym:CartPole-v1 or module:function, to make several."
       )
-    environment = hooks.make_environment(core.TRAINING, number)
-    stack.callback(recovery.close, environment)
-    found.append(environment)
-  return found
+    environment = hooks.make_environment(common.TRAINING, number)
+    stack.callback(common.close, environment)
+    made.append(environment)
+  return made
 
 
 def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
@@ -118,7 +112,7 @@ def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
   gib = 2**30
   num_steps = min(agent.replay.capacity, config.steps or math.inf)
   needed = memory.num_bytes(agent, num_steps) / gib
-  size = core.physical_memory() / gib
+  size = common.physical_memory() / gib
   if needed > size:
     raise errors.SetUpError(
       f"a replay of {num_steps:,} environment steps needs {needed:.1f} GiB "
@@ -127,16 +121,16 @@ def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
     )
 
 
-class LocalRun(training.Run):
+class LocalRun(course.Run):
   """An actor and a learner that take turns, a step of all environments at a time."""
 
   def __init__(
     self,
     agent: types.Agent,
-    environments: list[recovery.RecoverableEnvironment],
+    environments: list[dm_env.Environment],
     replay: builder_lib.Replay,
     config: config_lib.RunConfig,
-    on_episode: Callable[[core.Episode], None],
+    on_episode: Callable[[common.Episode], None],
   ):
     builder = builder_lib.Builder(agent)
     self._actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
@@ -144,70 +138,89 @@ class LocalRun(training.Run):
     self._builder = builder
     self._config = config
     self._on_episode = on_episode
-    self._environments = environments
     self._replay: Any = replay
     self._adders = [builder.make_adder(replay) for _ in environments]
     batches = builder.make_dataset_iterator(replay)
     self._learner = builder.make_learner(learner_key, batches, replay)
     self._actor = builder.make_actor(self._actor_key, self._learner, self._adders)
-    self._loop = loop.EnvironmentLoop(
-      environments, self._actor, on_crash=self._on_crash
-    )
-    self._pace = core.Pace(agent.replay)
+    self._loop = loop.EnvironmentLoop(environments, self._actor)
+    self._pace = common.Pace(agent.replay)
+    self._has_window = False  # In replay.
     self._episodes = 0
-    self.clock = clock_lib.Clock()
+    self._resumed_at = 0  # Environment steps.
+    self.clock = course.Clock()
 
   @property
   def env_steps(self) -> int:
     return self._actor.env_steps
 
   @property
-  def may_evaluate(self) -> bool:
-    return not self._loop.in_episode
-
-  @property
-  def may_save(self) -> bool:
-    """bsuite's environments can be saved between two episodes."""
-    environment = self._environments[0].current
-    return not (self._loop.in_episode and saving.is_exact_between_episodes(environment))
-
-  @property
   def is_done(self) -> bool:
     return self._config.is_reached(self.env_steps, self._episodes)
 
   @property
-  def activity(self) -> core.Activity:
-    return self._pace.activity(self.env_steps)
+  def may_evaluate(self) -> bool:
+    return not self._loop.in_episode
+
+  @property
+  def filled(self) -> tuple[int, int] | None:
+    return self._pace.filled(self.env_steps)
 
   def advance(self) -> None:
     """Acts, stores and learns: a step of each environment, and the updates due then."""
     before = self.env_steps
     ended = self._loop.step()  # The actor writes to replay.
-    has_window = any(adder.num_windows > 0 for adder in self._adders)
-    self._learn(self.env_steps - before, has_window)  # A crashed one has taken none.
+    self._has_window |= any(adder.num_windows > 0 for adder in self._adders)
+    self._learn(self.env_steps - before)
     if self._learner.num_updates:
       self._actor.update()
     for env in ended:
-      self._report(
-        self._loop.slots[env].tracker,
-        environments.episode_metrics(self._environments[env].current),
-        self.env_steps,
-      )
+      slot = self._loop.slots[env]
+      metrics = environments.episode_metrics(slot.environment)
+      self._report(slot.tracker, metrics, self.env_steps)
 
-  def _learn(self, num_steps: int, has_window: bool) -> None:
+  def _learn(self, num_steps: int) -> None:
     """Makes the updates that are due after this many more environment steps."""
-    for _ in range(self._pace.step(self.env_steps, has_window, num_steps)):
+    for _ in range(self._pace.step(self.env_steps, self._has_window, num_steps)):
       # The actor has used the newest weights, so they have been computed.
       self._learner.check_finite()
       self._learner.step()
     if self._learner.num_updates >= _WARM_UP_UPDATES:
       self.clock.mark_warm(self.env_steps)
 
+  def _report(
+    self, tracker: common.EpisodeTracker, metrics: Mapping[str, float], steps: int
+  ) -> None:
+    """Reports an ended episode; those beyond the limit do not count.
+
+    Args:
+      tracker: of the episode.
+      metrics: of its environment.
+      steps: environment steps at its end.
+    """
+    if self._episodes == self._config.episodes:
+      return
+    self._episodes += 1
+    self._on_episode(
+      common.Episode(
+        episode=self._episodes,
+        env_steps=steps,
+        episode_return=tracker.episode_return,
+        episode_length=tracker.length,
+        policy=self._agent.policy_names[tracker.policy or 0],
+        learner_updates=self._learner.num_updates,
+        steps_per_second=self.clock.steps_per_second(steps),
+        wall_seconds=self.clock.seconds,
+        metrics=self._learner.metrics() | tracker.metrics() | dict(metrics),
+        seed=self._config.seed,
+      )
+    )
+
   def check_finite(self) -> None:
     self._learner.check_finite()
 
-  def log_rows(self) -> list[core.LogRow]:
-    row = core.log_row(
+  def log_rows(self) -> list[common.LogRow]:
+    row = common.log_row(
       self._agent,
       self._learner.metrics(),
       env_steps=self.env_steps,
@@ -222,13 +235,13 @@ class LocalRun(training.Run):
     return jax.device_get(self._learner.get_variables(["params"]))
 
   def make_evaluation_actors(self) -> list[actor_lib.Actor]:
-    key = core.evaluation_key(self._actor_key)
+    key = common.evaluation_key(self._actor_key, self._resumed_at)
     return [self._builder.make_actor(key, self._learner, evaluation=True)]
 
-  def results(self, interrupted: bool) -> list[core.Result]:
+  def results(self, interrupted: bool) -> list[common.Result]:
     (weights,) = self.weights()
     return [
-      core.Result(
+      common.Result(
         weights=weights,
         env_steps=self.env_steps,
         episodes=self._episodes,
@@ -239,117 +252,35 @@ class LocalRun(training.Run):
     ]
 
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
-    actor, actor_counts = self._actor.save()
-    saved = [saving.save(each.current) for each in self._environments]
-    groups = {
-      "actor": actor,
-      "learner": self._learner.save(),
-      "environments": [arrays for arrays, _ in saved],
-    }
+    groups = {"learner": self._learner.save(), "actor": self._actor.state}
     counts = {
-      "actor": actor_counts,
-      "environments": [environment for _, environment in saved],
       "updates": self._learner.num_updates,
       "metrics": self._learner.metrics(),
       "pace": self._pace.save(),
-      "trackers": [slot.tracker.save() for slot in self._loop.slots],
       "episodes": self._episodes,
       "seconds": self.clock.seconds,
-      "windows": sum(adder.num_windows for adder in self._adders),
+      "has_window": self._has_window,
     }
     save_replay = None
     if with_replay and isinstance(self._replay, memory.MemoryReplay):
-      replay, counts["replay"] = self._replay.save()
-      adders = [adder.save() for adder in self._adders]
-      counts["adders"] = [adder_counts for _, adder_counts in adders]
-      groups["replay"] = {"store": replay, "adders": [arrays for arrays, _ in adders]}
+      groups["replay"], counts["replay"] = self._replay.save()
     elif with_replay:
       save_replay = self._replay.save_to  # Reverb's.
     return checkpoint_lib.Snapshot(groups, counts, save_replay)
 
   def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
-    """Resumes, within the episode if its whole state is in the checkpoint."""
     counts = checkpoint.record["counts"]
-    environments = [each.current for each in self._environments]
-    of_environments = list(zip(environments, counts["environments"], strict=True))
-    shapes = {
-      "actor": self._actor.shapes(counts["actor"]),
-      "learner": self._learner.shapes(),
-      "environments": [saving.shapes(*each) for each in of_environments],
-    }
-    arrays = {name: checkpoint.restore(name, shapes[name]) for name in shapes}
-    self._learner.restore(arrays["learner"], counts["updates"], counts["metrics"])
-    self._actor.restore(arrays["actor"], counts["actor"])
-    for (environment, saved), state in zip(
-      of_environments, arrays["environments"], strict=True
-    ):
-      saving.restore(environment, state, saved)
-    self._pace.restore(counts["pace"])
-    for slot, tracker in zip(self._loop.slots, counts["trackers"], strict=True):
-      slot.tracker.restore(tracker)
+    learner = checkpoint.restore("learner", self._learner.shapes())
+    self._learner.restore(learner, counts["updates"], counts["metrics"])
+    actor = checkpoint.restore("actor", self._actor.state)
+    self._actor.state = common.on_device(actor)
+    self._actor.env_steps = self._resumed_at = checkpoint.record["env_steps"]
     self._episodes = counts["episodes"]
     self.clock.resume(counts["seconds"])
-    has_replay = "replay" in counts  # With the rows of the open episodes.
-    if has_replay:
-      self._restore_replay(checkpoint)
-    elif checkpoint.replay_folder is not None:
-      for adder in self._adders[:1]:
-        adder.num_windows = counts["windows"]
+    self._pace.restore(counts["pace"])
+    if "replay" in counts:
+      self._replay.restore(checkpoint.arrays("replay"), counts["replay"])
+    if "replay" in counts or checkpoint.replay_folder is not None:
+      self._has_window = counts["has_window"]
     else:
       self._pace.begin_empty(self.env_steps)
-    if environments and has_replay and all(map(saving.is_exact, environments)):
-      self._loop.resume()
-      for each, slot in zip(self._environments, self._loop.slots, strict=True):
-        if slot.timestep is not None:
-          each.resume(slot.tracker.length)
-    elif has_replay:
-      self._loop.truncate_episodes()
-    else:  # The next step begins with a reset.
-      self._actor.timesteps = [None for _ in environments]
-
-  def _restore_replay(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
-    counts = checkpoint.record["counts"]
-    shapes = {
-      "store": self._replay.shapes(counts["replay"]),
-      "adders": [
-        adder.shapes(saved)
-        for adder, saved in zip(self._adders, counts["adders"], strict=True)
-      ],
-    }
-    arrays = checkpoint.restore("replay", shapes)
-    self._replay.restore(arrays["store"], counts["replay"])
-    for adder, state, saved in zip(
-      self._adders, arrays["adders"], counts["adders"], strict=True
-    ):
-      adder.restore(state, saved)
-
-  def _on_crash(self, env: int, crash: recovery.CrashError) -> None:
-    self._environments[env].recover(crash, self._episodes + 1, self.env_steps)
-
-  def _report(
-    self, tracker: core.EpisodeTracker, metrics: Mapping[str, float], steps: int
-  ) -> None:
-    """Reports an ended episode; those beyond the limit do not count.
-
-    Args:
-      tracker: of the episode.
-      metrics: of its environment.
-      steps: environment steps at its end.
-    """
-    if self._episodes == self._config.episodes:
-      return
-    self._episodes += 1
-    self._on_episode(
-      core.Episode(
-        episode=self._episodes,
-        env_steps=steps,
-        episode_return=tracker.episode_return,
-        episode_length=tracker.length,
-        policy=self._agent.policy_names[tracker.policy or 0],
-        learner_updates=self._learner.num_updates,
-        steps_per_second=self.clock.steps_per_second(steps),
-        wall_seconds=self.clock.seconds,
-        metrics=self._learner.metrics() | tracker.metrics() | dict(metrics),
-        seed=self._config.seed,
-      )
-    )

@@ -1,14 +1,11 @@
 """The loop of an actor and its environments, a step at a time."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import dm_env
 
-from explorax.experiments.runners import core, recovery
-
-if TYPE_CHECKING:
-  from explorax.agents.wiring import actor as actor_lib
+from explorax.agents.wiring import actor as actor_lib
+from explorax.experiments.runners import common
 
 
 class EnvSlot:
@@ -22,7 +19,7 @@ class EnvSlot:
 
   def __init__(self, environment: dm_env.Environment):
     self.environment = environment
-    self.tracker = core.EpisodeTracker()
+    self.tracker = common.EpisodeTracker()
     self.timestep: dm_env.TimeStep | None = None
 
 
@@ -30,12 +27,7 @@ class EnvironmentLoop:
   """Steps E environments, with one inference of their actor for a step of all.
 
   Acme's loop runs whole episodes of one environment, which only an exception can
-  interrupt. A run has to stop and to write checkpoints between any two steps, and
-  resumes within an episode, where Acme's loop would start with a reset.
-
-  If an environment crashes, only its own episode ends, without being reported: replay
-  stores it as truncated. An environment that is not a `recovery.RecoverableEnvironment`
-  raises its own exception.
+  interrupt. A run has to stop and to write checkpoints between any two steps.
 
   Attributes:
     slots: one for each environment.
@@ -44,23 +36,19 @@ class EnvironmentLoop:
   def __init__(
     self,
     environments: Sequence[dm_env.Environment],
-    actor: "actor_lib.Actor",
+    actor: actor_lib.Actor,
     *,
-    on_crash: Callable[[int, recovery.CrashError], None] | None = None,
-    on_answer: Callable[[int], None] | None = None,
+    on_answer: Callable[[int], None] = lambda env: None,
   ):
     """Starts before the first reset.
 
     Args:
       environments: E of them.
       actor: for E environments; it writes to replay if it has adders.
-      on_crash: called with the slot's number after a crash; has to recover the
-        environment, which is then reset.
       on_answer: called with the slot's number after the actor has answered a timestep
         of it, also a LAST one.
     """
     self._actor = actor
-    self._on_crash = on_crash
     self._on_answer = on_answer
     self.slots = [EnvSlot(environment) for environment in environments]
 
@@ -77,61 +65,28 @@ class EnvironmentLoop:
       until the next step.
     """
     for env, slot in enumerate(self.slots):
-      while slot.timestep is None:
-        self._reset(env)
+      if slot.timestep is None:
+        slot.timestep = slot.environment.reset()
+        slot.tracker = common.EpisodeTracker()
+        self._actor.observe_first(slot.timestep, env)
     actions = self._actor.select_actions()
     for env, slot in enumerate(self.slots):
-      try:
-        self._answered(env)
-        timestep = slot.environment.step(actions[env])
-      except recovery.CrashError as crash:
-        self._crashed(env, crash)
-        continue
-      self._actor.observe_step(env, actions[env], timestep)
-      slot.tracker.stepped(timestep.reward)
-      slot.timestep = timestep
-    ended = []
-    for env in self._actor.end_episodes():
-      try:
-        self._answered(env)
-      except recovery.CrashError as crash:
-        self._crashed(env, crash)
-        continue
+      self._answered(env)
+      slot.timestep = slot.environment.step(actions[env])
+      self._actor.observe_step(env, actions[env], slot.timestep)
+      slot.tracker.stepped(slot.timestep.reward)
+    ended = self._actor.end_episodes()
+    for env in ended:
+      self._answered(env)
       self.slots[env].timestep = None
-      ended.append(env)
     return ended
 
-  def truncate_episodes(self) -> None:
-    """Ends all episodes, as after a crash."""
+  def leave_episodes(self) -> None:
+    """Starts new episodes at the next step; for an actor without adders."""
     for env, slot in enumerate(self.slots):
-      self._actor.truncate_episode(env)
-      slot.timestep = None
-
-  def resume(self) -> None:
-    """Continues the episodes of an actor and environments restored within them."""
-    for slot, timestep in zip(self.slots, self._actor.timesteps, strict=True):
-      slot.timestep = timestep
-
-  def _reset(self, env: int) -> None:
-    slot = self.slots[env]
-    try:
-      timestep = slot.environment.reset()
-    except recovery.CrashError as crash:
-      self._crashed(env, crash)
-      return
-    self._actor.observe_first(timestep, env)
-    slot.tracker.begin()
-    slot.timestep = timestep
+      slot.timestep = self._actor.timesteps[env] = None
 
   def _answered(self, env: int) -> None:
     """The actor has answered the newest timestep."""
     self.slots[env].tracker.acted(self._actor.extras[env])
-    if self._on_answer is not None:
-      self._on_answer(env)
-
-  def _crashed(self, env: int, crash: recovery.CrashError) -> None:
-    self._actor.truncate_episode(env)
-    self.slots[env].timestep = None
-    if self._on_crash is None:
-      raise crash
-    self._on_crash(env, crash)
+    self._on_answer(env)

@@ -23,8 +23,7 @@ from explorax import environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common, course
 
 _DIGITS = 16  # Of a checksum.
 
@@ -100,10 +99,10 @@ def run(
   agent: Any,
   environment: dm_env.Environment,
   config: config_lib.RunConfig,
-  hooks: core.Hooks = core.NO_HOOKS,
+  hooks: common.Hooks = common.NO_HOOKS,
   *,
   evaluation_environment: None = None,
-) -> core.Result:
+) -> common.Result:
   """bsuite's own loop (`bsuite/baselines/experiment.py`), with a check of actions.
 
   Args:
@@ -118,17 +117,16 @@ def run(
   """
   del evaluation_environment
   num_actions = environment.action_spec().num_values
-  clock = clock_lib.Clock()
+  clock = course.Clock()
   clock.mark_warm(0)
   env_steps = episodes = 0
-  log_clock = core.LogClock(config.log_every, 0)
 
   def is_complete() -> bool:
     return config.is_reached(env_steps, episodes) or hooks.ended()
 
   while not is_complete() and not hooks.stop():
-    hooks.on_activity(core.Activity(core.ACTING, env_steps))
-    timestep, tracker = environment.reset(), core.EpisodeTracker()
+    hooks.on_activity(common.Activity(common.ACTING, env_steps))
+    timestep, tracker = environment.reset(), common.EpisodeTracker()
     while not timestep.last() and not is_complete():
       action = _legal(agent.select_action(timestep), num_actions)
       new_timestep = environment.step(action)
@@ -136,15 +134,17 @@ def run(
       timestep = new_timestep
       tracker.stepped(timestep.reward)
       env_steps += 1
-      if log_clock.is_due(env_steps):
+      if env_steps % config.log_every == 0:
         speed, seconds = clock.steps_per_second(env_steps), clock.seconds
-        hooks.on_log(core.LogRow(env_steps, env_steps, speed, seconds, {}, config.seed))
+        hooks.on_log(
+          common.LogRow(env_steps, env_steps, speed, seconds, {}, config.seed)
+        )
       if hooks.stop():
         break
     if timestep.last():
       episodes += 1
       hooks.on_episode(
-        core.Episode(
+        common.Episode(
           episode=episodes,
           env_steps=env_steps,
           episode_return=float(tracker.episode_return),
@@ -157,7 +157,7 @@ def run(
           seed=config.seed,
         )
       )
-  return core.Result(
+  return common.Result(
     weights=None,
     env_steps=env_steps,
     episodes=episodes,

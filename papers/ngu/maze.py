@@ -15,7 +15,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import job, presets
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import statistics
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 from explorax.papers import claims, layers, panels, significance, training, types
 
 # name → (label, preset, settings that differ from it)
@@ -150,7 +150,7 @@ def _run(settings: types.Settings) -> types.Results:
   }
 
 
-def _coverage(episode: core.Episode | core.EvaluationEpisode) -> float:
+def _coverage(episode: common.Episode | common.EvaluationEpisode) -> float:
   return episode.metrics["coverage"]
 
 

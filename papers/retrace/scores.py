@@ -11,7 +11,7 @@ from explorax.agents.targets import off_policy
 from explorax.environments import atari57, jax_environments
 from explorax.experiments import presets
 from explorax.experiments.recording import drawing
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 from explorax.papers import claims, layers, panels, significance, types
 from explorax.papers.tdu import runs
 
@@ -125,7 +125,7 @@ def run(settings: types.Settings) -> types.Results:
 
 
 def window_scores(
-  episodes: list[core.Episode], num_steps: int, is_race: bool
+  episodes: list[common.Episode], num_steps: int, is_race: bool
 ) -> np.ndarray:
   """A score of each tenth of a run, float `[10]`; see `Game.is_race`.
 

@@ -11,7 +11,7 @@ from explorax import environments
 from explorax.environments import binary_tree, deep_sea, jax_types
 from explorax.experiments import config as config_lib
 from explorax.experiments import job, presets
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 from explorax.papers import training, types
 
 PAPER = "Flennerhag et al. (2020), Temporal Difference Uncertainties"
@@ -60,7 +60,7 @@ def train(
   environment: jax_types.Environment,
   *,
   own_params: Sequence[jax_types.Params] = (),
-  on_episode: Callable[[core.Episode], None] | None = None,
+  on_episode: Callable[[common.Episode], None] | None = None,
   is_over: Callable[[], bool] = lambda: False,
   **end: Any,
 ) -> training.Trained:
@@ -155,7 +155,7 @@ def solve(
   environment: jax_types.Environment,
   *,
   rule: Callable[[], environments.SolvedRule],
-  metrics: Callable[[core.Episode], Mapping[str, float]],
+  metrics: Callable[[common.Episode], Mapping[str, float]],
   own_params: Sequence[jax_types.Params] = (),
 ) -> types.Results:
   """Runs an agent until all seeds have solved a problem or reached the episode limit.
@@ -266,7 +266,7 @@ def solve_tree(settings: types.Settings) -> types.Results:
   )
 
 
-def _tree_metrics(episode: core.Episode) -> dict[str, float]:
+def _tree_metrics(episode: common.Episode) -> dict[str, float]:
   """The episode's metrics: the treasure is at the tree's top, with a return of 1."""
   found = episode.episode_return
   return {"bad_episode": 1.0 - found, "denoised_return": found}

@@ -5,7 +5,7 @@ import pytest
 from explorax import environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.runners import core, local
+from explorax.experiments.runners import common, local
 
 pytestmark = pytest.mark.slow
 
@@ -20,14 +20,14 @@ def solved_episode(name: str, env: str, max_episodes: int) -> int | None:
   rule = environments.solved_rule(env)
   assert rule is not None
 
-  def on_episode(episode: core.Episode) -> None:
+  def on_episode(episode: common.Episode) -> None:
     rule.update(episode.episode, episode.metrics["total_bad_episodes"])
 
   local.run(
     agent,
     environment,
     config_lib.RunConfig(replay="memory", episodes=max_episodes),
-    core.Hooks(on_episode=on_episode, stop=lambda: rule.solved_episode is not None),
+    common.Hooks(on_episode=on_episode, stop=lambda: rule.solved_episode is not None),
   )
   return rule.solved_episode
 

@@ -1,7 +1,5 @@
 """Atari as the agents see it, against gymnasium's pre-processing."""
 
-import json
-
 import gymnasium
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ pytest.importorskip("cv2")
 from gymnasium import wrappers
 
 from explorax import environments
-from explorax.environments import atari_adapter, encodings, saving, specs
+from explorax.environments import atari_adapter, encodings, specs
 
 # Without idle frames and sticky actions, a game depends on nothing but the actions.
 STILL = "noops=0"
@@ -208,15 +206,6 @@ def test_rooms_of_a_meta_episode_and_the_position_in_it():
     counts.append(tuple(metrics[name] for name in names))
   expected = [(1, 1, 1, 1), (2, 2, 2, 2), (3, 1, 2, 2), (1, 2, 2, 3), (2, 1, 2, 3)]
   assert counts == expected
-  # Both survive resuming a run, and a replacement of the environment.
-  arrays, values = json.loads(json.dumps(saving.save(environment)))
-  resumed, replacement = (environments.make(name, seed=0) for _ in range(2))
-  saving.restore(resumed, arrays, values)
-  saving.carry_over(environment, replacement)
-  for other in (resumed, replacement):
-    other.reset()
-    metrics = environments.episode_metrics(other)
-    assert (metrics["meta_position"], metrics["rooms_in_meta_episode"]) == (3, 2)
   pong = environments.make("atari:Pong/ngu,meta_episode=2", seed=0)
   pong.reset()
   metrics = environments.episode_metrics(pong)

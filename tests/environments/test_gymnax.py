@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import gymnax_adapter, saving, specs
+from explorax.environments import gymnax_adapter, specs
 
 pytestmark = pytest.mark.newest
 
@@ -372,21 +372,6 @@ class Keyed:
     own, draw = jax.random.split(state["key"])
     time = state["time"] + 1
     return jax.random.normal(draw, (2,)), {"key": own, "time": time}, 0.0, time == 99
-
-
-def test_a_state_with_typed_keys_is_saved_and_restored():
-  environment = environments.wrap(Keyed(), seed=0)
-  for _ in range(4):
-    environment.step(0)
-  arrays, counts = saving.save(environment)
-  assert all(isinstance(x, np.ndarray) for x in jax.tree.leaves(arrays))
-  expected = [environment.step(0).observation for _ in range(3)]
-  assert np.unique(expected).size == 6
-  other = environments.wrap(Keyed(), seed=1)
-  shapes = saving.shapes(other, counts)
-  assert jax.tree.map(np.shape, arrays) == jax.tree.map(lambda x: x.shape, shapes)
-  saving.restore(other, arrays, counts)
-  np.testing.assert_array_equal([other.step(0).observation for _ in range(3)], expected)
 
 
 class Colour(enum.IntEnum):

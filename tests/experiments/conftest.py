@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 
 
 @pytest.fixture
 def make_episode():
   """The record of an episode; explorers and exploiters take turns."""
 
-  def make(number: int, **changes: Any) -> core.Episode:
-    usual = core.Episode(
+  def make(number: int, **changes: Any) -> common.Episode:
+    usual = common.Episode(
       episode=number,
       env_steps=10 * number,
       episode_return=float(number),
@@ -36,12 +36,12 @@ def make_episode():
 def make_evaluation():
   """An evaluation after so many steps whose episodes have these returns."""
 
-  def make(env_steps: int, returns: list[float]) -> core.Evaluation:
+  def make(env_steps: int, returns: list[float]) -> common.Evaluation:
     episodes = [
-      core.EvaluationEpisode(env_steps, number, value, 10, {})
+      common.EvaluationEpisode(env_steps, number, value, 10, {})
       for number, value in enumerate(returns, start=1)
     ]
-    return core.Evaluation(env_steps, tuple(episodes), seconds=1.0)
+    return common.Evaluation(env_steps, tuple(episodes), seconds=1.0)
 
   return make
 

@@ -61,7 +61,7 @@ FLAGS = """
 --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=-1
 --log_every=0 | --callback=nope:Nothing | --callback=json:dumps
 --seeds=0 | --seeds=-1 | --num_envs=0 | --num_actors=2
---max_env_failures=-1 | --ray_address=localhost:1
+--ray_address=localhost:1
 --video=maybe | --logger=nope | --output= | --output=~nosuchuser/x
 --output=/dev/null/x | --set | --set=nothing
 """

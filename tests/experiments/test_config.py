@@ -40,7 +40,7 @@ def test_a_command_line_and_python_make_the_same():
     ({"runner": "device"}, {"replay": "device", "num_envs": 1}),
     ({"runner": "device", "env": "atari:Pong"}, {"num_envs": 8, "is_batched": True}),
     ({"runner": "distributed"}, {"replay": "memory", "num_envs": 1, "num_actors": 4}),
-    ({"env": "bsuite:catch/0"}, {"max_env_failures": 0, "eval_episodes": 5}),
+    ({"env": "bsuite:catch/0"}, {"eval_episodes": 5}),
   ],
 )
 def test_defaults_depend_on_runner_and_environment(settings, expected):
@@ -58,7 +58,6 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
     (["--eval_episodes=0", "--eval_every=9"], "--eval_episodes=0 .*--eval_every=9"),
     (["--eval_episodes=0", "--video"], "--eval_episodes=0 .*--video"),
     (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "--eval_steps=3"),
-    (["--env=bsuite:catch/0", "--max_env_failures=3"], "--max_env_failures=3"),
     (["--checkpoint_evry=3"], "Did you mean --checkpoint_every"),
     (["--seed=-1"], "seed.* -1"),
     (["--episodes=1.5"], "episodes.* '1.5'"),

@@ -84,8 +84,7 @@ def _code(tmp_path, monkeypatch):
   ],
 )
 def test_the_users_line_or_method_is_shown(name, words, capsys):
-  flags = ["--max_env_failures=0"] if name == "Crashing" else []
-  assert run.main([*TINY, f"--env=my_failing_code:{name}", *flags]) != 0
+  assert run.main([*TINY, f"--env=my_failing_code:{name}"]) != 0
   err = capsys.readouterr().err
   assert "gymnax_adapter" not in err
   lines = [i for i, x in enumerate(CODE.splitlines(), start=1) if "# here" in x]

@@ -67,7 +67,7 @@ def test_online_runs_begin_at_the_errors_of_q_0_in_float64():
 
 
 class Episode(NamedTuple):
-  """What the figure reads of `core.Episode`."""
+  """What the figure reads of `common.Episode`."""
 
   env_steps: int
   episode_return: float

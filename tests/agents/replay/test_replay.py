@@ -19,6 +19,7 @@ from explorax.agents.q import config as q_config
 from explorax.agents.q import windows as windows_lib
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
+from explorax.experiments import checkpoint
 
 # (x_t, a_t, r_{t+1}, discount_{t+1}, r_int_t) of each row; the last one holds the
 # last observation, whose novelty is real and whose transition is none.
@@ -404,34 +405,27 @@ def test_a_reset_drops_the_rows_that_are_in_no_window(filled, collect):
   assert sorted(collect(replay, num_batches=5)) == [10.0]
 
 
-def test_an_open_episode_resumes_after_every_row(declare, initial_priority):
-  """Windows and their first priorities are those of an adder that was not saved."""
-  spec = dataclasses.replace(
-    SEQUENCES, priority_exponent=1.0, priority_extras=("value",)
-  )
-  agent = declare(spec, EXTRAS, initial_priority=initial_priority)
+def resumed_from(replay, agent, **arguments) -> memory_replay.MemoryReplay:
+  arrays, counts = replay.save()
+  resumed = memory_replay.MemoryReplay(agent, seed=5, **arguments)
+  resumed.restore(dict(checkpoint.named(arrays)), counts)
+  return resumed
 
-  class Resumed:
-    def __init__(self, replay):
-      self.replay = replay
-      self.adder = adder_lib.WindowAdder(agent, replay.writer())
 
-    def __getattr__(self, name):
-      return getattr(self.adder, name)
-
-    def resume(self):
-      arrays, counts = self.adder.save()
-      shapes = jax.tree.map(lambda x: x.shape, self.adder.shapes(counts))
-      assert jax.tree.map(np.shape, arrays) == shapes
-      self.adder = adder_lib.WindowAdder(agent, self.replay.writer())
-      self.adder.restore(arrays, counts)
-
-  whole, resumed = (memory_replay.MemoryReplay(agent, seed=0) for _ in range(2))
-  fill(agent, whole, [TERMINATED, TRUNCATED])
-  adder = Resumed(resumed)
-  for episode in (TERMINATED, TRUNCATED):
-    write(adder, episode, after_each=adder.resume)
-  for a, b in zip(*(replay.sample() for replay in (whole, resumed)), strict=True):
+def test_an_open_episode_is_truncated_when_replay_resumes(declare, collect):
+  """As by a reset: its complete windows stay, and rows in no window are released."""
+  agent = declare(dataclasses.replace(SEQUENCES, priority_exponent=1.0), EXTRAS)
+  replay = memory_replay.MemoryReplay(agent, seed=0)
+  adder = adder_lib.WindowAdder(agent, replay.writer())
+  write(adder, TERMINATED)
+  write(adder, UNFINISHED[1:])
+  resumed = resumed_from(replay, agent)
+  adder.reset()
+  assert resumed.num_rows == replay.num_rows
+  write(adder, TRUNCATED)
+  write(adder_lib.WindowAdder(agent, resumed.writer()), TRUNCATED)
+  assert resumed.num_rows == replay.num_rows
+  for a, b in zip(replay.sample(), resumed.sample(), strict=True):
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
@@ -444,9 +438,7 @@ def test_the_reserved_memory_does_not_change_the_samples(declare, max_steps):
   small = memory_replay.MemoryReplay(agent, seed=0, max_steps=max_steps)
   for replay in (whole, small):
     fill(agent, replay, [TERMINATED, TRUNCATED] * 3)
-  arrays, counts = small.save()
-  resumed = memory_replay.MemoryReplay(agent, seed=5, max_steps=1)
-  resumed.restore(arrays, counts)
+  resumed = resumed_from(small, agent, max_steps=1)
   for _ in range(3):
     expected = whole.sample()
     for replay in (small, resumed):

@@ -136,7 +136,7 @@ def run_episode(actor: actor_lib.Actor, xs: tuple[float, ...]) -> None:
 
 
 def state_of(actor: actor_lib.Actor) -> CoreState:
-  return jax.device_get(actor.save()[0]["state"])
+  return jax.device_get(actor.state)
 
 
 def test_the_core_sees_every_timestep_and_the_last():

@@ -5,7 +5,7 @@ import pytest
 from explorax.experiments import config as config_lib
 from explorax.experiments import output
 from explorax.experiments.recording import console, divergence, recorder
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 
 pytestmark = pytest.mark.ops
 
@@ -56,7 +56,7 @@ def test_a_run_of_several_seeds_warns_once_even_if_resumed(
       for seed in (1, 2):
         metrics = {"q": -999.0 * seed, "q_bound": 20.0}
         made.on_episode(
-          core.Episode(
+          common.Episode(
             number, number, 1.0, 1, "p", 600 * number, 1.0, 1.0, metrics, seed
           )
         )

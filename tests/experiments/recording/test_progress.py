@@ -7,7 +7,7 @@ import re
 import pytest
 
 from explorax.experiments.recording import console, progress
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 
 pytestmark = pytest.mark.ops
 
@@ -45,7 +45,7 @@ def report(make_episode, clock):
     shown = progress.RunProgress(
       console.Console(stream), num_steps=num_steps, clock=clock, **kwargs
     )
-    shown.on_activity(core.Activity(core.ACTING, 0))
+    shown.on_activity(common.Activity(common.ACTING, 0))
     for number, duration in enumerate(seconds, start=first):
       clock.now += duration
       shown.on_episode(make_episode(number))
@@ -104,7 +104,7 @@ def test_a_pipe_is_told_at_once_what_is_compiled(clock):
     console.Console(stream), num_episodes=None, num_steps=100, clock=clock
   )
   for name in ("compiling acting", "filling replay", "compiling learning", "acting"):
-    shown.on_activity(core.Activity(name, 25))
+    shown.on_activity(common.Activity(name, 25))
   first, second = drawn(stream.getvalue())
   assert first.startswith(" 25% | compiling acting | ")
   assert second.startswith(" 25% | compiling learning | ")

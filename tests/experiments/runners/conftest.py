@@ -19,7 +19,7 @@ from explorax.agents.replay import memory as memory_replay
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import encodings, factory, standard
 from explorax.experiments import config as config_lib
-from explorax.experiments.runners import core, local
+from explorax.experiments.runners import common, local
 
 
 def _tiny_agent(spec: types.EnvironmentSpec, min_size: int, n_step: int):
@@ -78,9 +78,8 @@ def _train(
   change_agent: Callable[[types.Agent], types.Agent] = lambda agent: agent,
   dqn: dict[str, Any] | None = None,
   evaluation_environment: dm_env.Environment | None = None,
-  max_env_failures: int = 3,
   **of_runner: Any,
-) -> core.Result:
+) -> common.Result:
   """Runs the tiny agent, or a small DQN with the settings `dqn`.
 
   What is left over goes to the hooks, or to the run's config.
@@ -96,7 +95,7 @@ def _train(
   else:
     sizes = {"replay_capacity": 40, "min_replay_size": 6, "batch_size": 4}
     agent = q_agent.make_agent(q_config.QConfig(**{**sizes, **dqn}), spec)
-  names = {field.name for field in dataclasses.fields(core.Hooks)}
+  names = {field.name for field in dataclasses.fields(common.Hooks)}
   hooks = {name: of_runner.pop(name) for name in names & set(of_runner)}
   return local.run(
     change_agent(agent),
@@ -105,10 +104,9 @@ def _train(
       seed=seed,
       replay=replay,
       episodes=episodes,
-      max_env_failures=max_env_failures,
       **of_runner,
     ),
-    core.Hooks(**hooks),
+    common.Hooks(**hooks),
     evaluation_environment=evaluation_environment,
   )
 

@@ -23,7 +23,7 @@ from explorax.environments import (
 from explorax.experiments import checkpoint
 from explorax.experiments import config as config_lib
 from explorax.experiments.presets import r2d2 as r2d2_presets
-from explorax.experiments.runners import core, device, device_program, errors
+from explorax.experiments.runners import common, device, device_program
 
 GRIDWORLD = gridworld.GridWorld(5)
 PARAMS = GRIDWORLD.default_params()._replace(time_limit=np.int32(12))
@@ -89,7 +89,7 @@ def train(
   on_episode=lambda episode: None,
   on_evaluation=lambda evaluation: None,
   **settings,
-) -> list[core.Result]:
+) -> list[common.Result]:
   """Trains in the grid world, and evaluates there."""
   environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
   return device.run_seeds(
@@ -98,7 +98,7 @@ def train(
     config_lib.RunConfig(
       runner="device", seed=seeds[0], num_seeds=len(seeds), **settings
     ),
-    core.Hooks(
+    common.Hooks(
       on_episode=on_episode,
       on_evaluation=on_evaluation,
       stop=stop,
@@ -241,7 +241,7 @@ def test_an_interrupted_evaluation_is_repeated_at_once(tmp_path):
   evaluated, asked = [], iter([False] * 6 + [True] * 3)
 
   def run(stop):
-    hooks = core.Hooks(
+    hooks = common.Hooks(
       on_evaluation=lambda done: evaluated.append(done.env_steps),
       stop=stop,
       checkpoints=checkpoint.Checkpointer(tmp_path, with_replay=True),
@@ -349,7 +349,7 @@ def test_a_loss_that_is_not_finite_ends_the_run():
 
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
   with pytest.raises(
-    errors.NonFiniteError, match=r"seed 4: a loss became NaN .* in learner update 5"
+    common.StoppedError, match=r"seed 4: a loss became NaN .* in learner update 5"
   ) as caught:
     train(broken, seeds=seeds, steps=500)
   assert len(caught.value.weights) == len(seeds)
@@ -375,5 +375,5 @@ def test_returns_lose_no_small_rewards():
   agent = q_agent.make_agent(config, environments.spec(environment))
   run = config_lib.RunConfig(agent="dqn", env="x:y", steps=100, runner="device")
   episodes = []
-  device.run(agent, environment, run, core.Hooks(on_episode=episodes.append))
+  device.run(agent, environment, run, common.Hooks(on_episode=episodes.append))
   assert [episode.episode_return for episode in episodes] == [20_000_099.0]

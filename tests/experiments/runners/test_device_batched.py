@@ -16,7 +16,7 @@ from explorax.environments import batched_types, specs
 from explorax.experiments import checkpoint
 from explorax.experiments import config as config_lib
 from explorax.experiments.presets import r2d2 as r2d2_presets
-from explorax.experiments.runners import core, device, errors
+from explorax.experiments.runners import common, device
 
 DQN = q_config.QConfig(
   hidden_sizes=(8,),
@@ -53,7 +53,9 @@ NGU = dataclasses.replace(
 )
 
 
-def train(agent, environment, hooks=core.NO_HOOKS, *, evaluation_environment=None, **s):
+def train(
+  agent, environment, hooks=common.NO_HOOKS, *, evaluation_environment=None, **s
+):
   return device.run(
     agent,
     environment,
@@ -63,7 +65,7 @@ def train(agent, environment, hooks=core.NO_HOOKS, *, evaluation_environment=Non
   )
 
 
-def advance(agent, batch, hooks=core.NO_HOOKS, *, seed=0, **limits):
+def advance(agent, batch, hooks=common.NO_HOOKS, *, seed=0, **limits):
   """A run that has come to its limits, without its end."""
   config = config_lib.RunConfig(runner="device", **limits)
   run = device.SteppedRun(agent, batch, seed, config, hooks.on_episode)
@@ -192,7 +194,7 @@ def test_the_ratio_is_exact():
   batch, episodes, ratio = make_batch(), [], 0.3
   agent = make_agent(DQN, batch)
   fill = max(24 // 3, agent.replay.window_rows)
-  hooks = core.Hooks(on_episode=episodes.append)
+  hooks = common.Hooks(on_episode=episodes.append)
   for num_steps in (90, 303):
     run = advance(agent, make_batch(), hooks, steps=num_steps)
     updates = int(ratio * 10 * 3 * (num_steps // 3 - fill) / 10 + 1e-9)
@@ -209,7 +211,7 @@ def test_the_ratio_is_exact():
 def test_reports_every_episode_as_it_was():
   batch, episodes = make_batch(), []
   agent = make_agent(NGU, batch)
-  advance(agent, batch, core.Hooks(on_episode=episodes.append), episodes=20)
+  advance(agent, batch, common.Hooks(on_episode=episodes.append), episodes=20)
   actions = np.stack(batch.sent)
   expected = []
   for env, length in enumerate((7, 4, 7)):
@@ -236,7 +238,7 @@ def test_a_run_evaluates_in_an_environment_of_its_own():
   result = train(
     make_agent(DQN, batch),
     batch,
-    core.Hooks(on_evaluation=evaluations.append),
+    common.Hooks(on_evaluation=evaluations.append),
     evaluation_environment=Counting(5, False),
     seed=3,
     steps=150,
@@ -260,14 +262,14 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
     return checkpoint.Checkpointer(tmp_path, with_replay=True, every=50)
 
   asked = iter([False] * 20 + [True])
-  hooks = core.Hooks(
+  hooks = common.Hooks(
     on_episode=episodes.append, stop=lambda: next(asked), checkpoints=keep()
   )
   before = train(agent, batch, hooks, steps=120)
   assert before.interrupted and before.env_steps == 60
   again, found = make_batch(), keep().restored
   assert found.record["env_steps"] == 60
-  hooks = core.Hooks(on_episode=episodes.append, checkpoints=keep())
+  hooks = common.Hooks(on_episode=episodes.append, checkpoints=keep())
   result = train(agent, again, hooks, steps=120)
   assert result.env_steps == 120 and len(again.sent) == 20
   assert [e.episode for e in episodes] == list(range(1, len(episodes) + 1))
@@ -289,7 +291,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
 
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
   with pytest.raises(
-    errors.NonFiniteError, match=r"seed 4: a loss became NaN .* in learner update 4"
+    common.StoppedError, match=r"seed 4: a loss became NaN .* in learner update 4"
   ) as caught:
     train(broken, batch, seed=4, steps=1000)
   assert len(batch.sent) < 100
@@ -299,7 +301,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
 def test_environments_that_fail_end_the_run_with_the_weights():
   batch = make_batch()
   batch.fail_at = 30
-  with pytest.raises(errors.StoppedError, match=r"87.*RuntimeError: the emul") as e:
+  with pytest.raises(common.StoppedError, match=r"87.*RuntimeError: the emul") as e:
     train(make_agent(DQN, batch), batch, steps=1000)
   assert jax.tree.leaves(e.value.weights)
 
@@ -309,7 +311,7 @@ def test_atari():
   pytest.importorskip("cv2")
   name = "atari:Pong/dqn,height=20,width=20,max_frames=60"
   batch, episodes = environments.make_batched(name, num_envs=4, seed=0), []
-  hooks = core.Hooks(on_episode=episodes.append)
+  hooks = common.Hooks(on_episode=episodes.append)
   result = train(make_agent(DQN, batch), batch, hooks, steps=160)
   assert result.env_steps == 160 and result.learner_updates > 20
   assert result.episodes == len(episodes) >= 8

@@ -13,8 +13,7 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import counts
 from explorax.environments import standard
-from explorax.experiments.runners import clock as clock_lib
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common, course
 
 
 class Recording:
@@ -24,7 +23,7 @@ class Recording:
     self.draws = draws
     self.rows: list[tuple[Any, float | None]] = []
     self.begun = 0
-    self.ended: list[core.EvaluationEpisode] = []
+    self.ended: list[common.EvaluationEpisode] = []
 
   def begin(self) -> None:
     self.begun += 1
@@ -32,7 +31,7 @@ class Recording:
   def row(self, frame: Any, r_int: float | None) -> None:
     self.rows.append((frame, r_int))
 
-  def end(self, episode: core.EvaluationEpisode) -> None:
+  def end(self, episode: common.EvaluationEpisode) -> None:
     self.ended.append(episode)
 
 
@@ -56,7 +55,7 @@ def choice() -> fakes.FakeEnvironment:
 def test_an_episode_that_passes_the_period_is_followed_by_an_evaluation(
   train, every, episodes, expected
 ):
-  evaluations: list[core.Evaluation] = []
+  evaluations: list[common.Evaluation] = []
   result = train(
     fakes.fake(),
     episodes=episodes,
@@ -78,7 +77,7 @@ def test_an_episode_that_passes_the_period_is_followed_by_an_evaluation(
 @pytest.mark.parametrize(("steps", "episodes"), [(1, 1), (6, 2), (7, 3)])
 def test_an_evaluation_of_so_many_steps(train, steps, episodes):
   """It ends with the episode in which they are reached; these have 3 steps."""
-  evaluations: list[core.Evaluation] = []
+  evaluations: list[common.Evaluation] = []
   train(
     fakes.fake(),
     episodes=1,
@@ -124,7 +123,7 @@ def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
     agents.append(agent)
     return agent
 
-  evaluations: list[core.Evaluation] = []
+  evaluations: list[common.Evaluation] = []
   result = train(
     choice(),
     evaluation_environment=choice(),
@@ -199,7 +198,7 @@ def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
       steps += 1
       return super().step(action)
 
-  evaluations: list[core.Evaluation] = []
+  evaluations: list[common.Evaluation] = []
   result = train(
     fakes.fake(),
     evaluation_environment=Counting(),
@@ -211,39 +210,9 @@ def test_a_stop_in_mid_evaluation_leaves_it_unreported(train, at_step):
   assert (result.env_steps, result.episodes) == (10, 2)
 
 
-def test_a_crashed_evaluation_environment_is_recreated(train, bits):
-  """The episode is repeated, and training is not affected."""
-  failures: list[core.Failure] = []
-  evaluations: list[core.Evaluation] = []
-
-  def remake(role: str, number: int) -> dm_env.Environment:
-    assert (role, number) == ("evaluation", 1)
-    return standard.StandardEnvironment(fakes.fake())
-
-  result = train(
-    fakes.fake(),
-    evaluation_environment=fakes.fake_crashing(),
-    eval_every=10,
-    eval_episodes=3,
-    on_evaluation=evaluations.append,
-    make_environment=remake,
-    on_env_failure=failures.append,
-  )
-  for each in evaluations:
-    assert [(e.episode, e.episode_length) for e in each.episodes] == [
-      (1, 5),
-      (2, 5),
-      (3, 5),
-    ]
-  assert [each.env_steps for each in evaluations] == [10, 20]
-  (failure,) = failures
-  assert (failure.role, failure.env_steps) == ("evaluation", 10)
-  assert bits(result.weights) == bits(train(fakes.fake()).weights)
-
-
 def test_the_clock_does_not_measure_pauses():
   now = 0.0
-  clock = clock_lib.Clock(lambda: now)
+  clock = course.Clock(lambda: now)
   with clock.paused():  # Before it is warm, nothing counts anyway.
     now = 7.0
   clock.mark_warm(env_steps=10)

@@ -9,7 +9,7 @@ from explorax import environments
 from explorax.environments import deep_sea, jax_adapter, specs
 from explorax.experiments import config as config_lib
 from explorax.experiments import presets
-from explorax.experiments.runners import core, device
+from explorax.experiments.runners import common, device
 
 
 class WholeSea(deep_sea.DeepSea):
@@ -32,7 +32,7 @@ def test_an_agent_without_weights_for_impossible_inputs_is_the_same():
       agent,
       environment,
       config_lib.RunConfig(runner="device", steps=100),
-      core.Hooks(on_episode=lambda e, to=returns: to.append(e.episode_return)),
+      common.Hooks(on_episode=lambda e, to=returns: to.append(e.episode_return)),
     )
     results.append((jax.tree.leaves(result.weights), returns))
   (whole, whole_returns), (own, own_returns) = results

@@ -17,7 +17,7 @@ from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.environments import factory, standard
 from explorax.experiments import config as config_lib
-from explorax.experiments.runners import core, errors, local
+from explorax.experiments.runners import common, local
 
 BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
 TINY = {
@@ -43,10 +43,10 @@ def run(
   replay: str = "memory",
   episodes: int | None = 4,
   steps: int | None = None,
-  on_episode: Callable[[core.Episode], None] = lambda episode: None,
+  on_episode: Callable[[common.Episode], None] = lambda episode: None,
   stop: Callable[[], bool] = lambda: False,
   **changes: Any,
-) -> core.Result:
+) -> common.Result:
   """Runs a tiny DQN with some of its settings changed."""
   environment = standard.StandardEnvironment(environment)
   config = q_config.QConfig(**{**TINY, **changes})
@@ -55,7 +55,7 @@ def run(
     agent,
     environment,
     config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, steps=steps),
-    core.Hooks(on_episode=on_episode, stop=stop),
+    common.Hooks(on_episode=on_episode, stop=stop),
   )
 
 
@@ -67,7 +67,7 @@ def test_a_seed_repeats_to_the_bit():
   histories: list[list[tuple[Any, ...]]] = []
   weights = []
   for seed in (1, 1, 2):
-    episodes: list[core.Episode] = []
+    episodes: list[common.Episode] = []
     result = run(
       fakes.fake_choice(), seed=seed, on_episode=episodes.append, mask_prob=0.5, **TDU
     )
@@ -78,7 +78,7 @@ def test_a_seed_repeats_to_the_bit():
 
 
 def test_counts_of_an_episode():
-  episodes: list[core.Episode] = []
+  episodes: list[common.Episode] = []
   result = run(fakes.fake(), episodes=3, on_episode=episodes.append)
   counts = [(e.episode, e.env_steps, e.episode_length) for e in episodes]
   assert counts == [(1, 5, 5), (2, 10, 5), (3, 15, 5)]
@@ -107,7 +107,7 @@ def test_steps_end_the_run_in_mid_episode(steps, episodes, expected):
 
 def test_the_intrinsic_return_of_an_episode():
   """With counts: Σ (N + 0.01)^{−1/2} over five new rows, then five seen once, ..."""
-  episodes: list[core.Episode] = []
+  episodes: list[common.Episode] = []
   run(
     fakes.FakeEnvironment(num_actions=1),
     episodes=3,
@@ -180,7 +180,7 @@ def test_settings_at_their_limits_do_not_deadlock(replay, changes):
   [(fakes.fake_nan_reward, "reward"), (fakes.fake_nan_observation, "observation")],
 )
 def test_non_finite_rewards_and_observations_end_the_run(make, quantity):
-  with pytest.raises(errors.NonFiniteError) as caught:
+  with pytest.raises(common.StoppedError) as caught:
     run(make(), seed=5, episodes=9)
   message = str(caught.value)
   assert quantity in message and "seed 5" in message
@@ -204,7 +204,7 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
 
   environment = fakes.FakeEnvironment(reward=reward)
   environment.calls = 0
-  with pytest.raises(errors.NonFiniteError) as caught:
+  with pytest.raises(common.StoppedError) as caught:
     run(
       environment,
       seed=5,
@@ -229,13 +229,13 @@ def test_several_environments_share_steps_and_inference():
 
   first = make("first", 0)
   agent = q_agent.make_agent(q_config.QConfig(**TINY), factory.spec(first))
-  ended: list[core.Episode] = []
-  logged: list[core.LogRow] = []
+  ended: list[common.Episode] = []
+  logged: list[common.LogRow] = []
   result = local.run(
     agent,
     first,
     config_lib.RunConfig(num_envs=3, steps=29, replay="memory", log_every=10),
-    core.Hooks(make_environment=make, on_episode=ended.append, on_log=logged.append),
+    common.Hooks(make_environment=make, on_episode=ended.append, on_log=logged.append),
   )
   # The last one is made after training.
   assert made == [("first", 0), ("training", 1), ("training", 2), ("evaluation", 0)]

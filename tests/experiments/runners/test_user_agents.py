@@ -13,7 +13,7 @@ from explorax import environments
 from explorax.environments import bsuite_environments
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, run
-from explorax.experiments.runners import core, user_agents
+from explorax.experiments.runners import common, user_agents
 
 SOURCE = """
 import sys
@@ -76,7 +76,7 @@ def module(tmp_path, monkeypatch):
   return name
 
 
-def _train(name, env="bsuite:catch/0", seed=0, hooks=core.NO_HOOKS, **limits):
+def _train(name, env="bsuite:catch/0", seed=0, hooks=common.NO_HOOKS, **limits):
   environment = environments.make(env, seed=seed)
   agent = user_agents.make(name, environments.spec(environment), seed)
   config = config_lib.RunConfig(agent=name, env=env, seed=seed, **limits)
@@ -124,7 +124,7 @@ def test_the_loop_is_bsuites():
   agent = random_agent.Random(theirs.action_spec(), seed=5)
   experiment.run(agent, Watching(), num_episodes=6)
   episodes = []
-  hooks = core.Hooks(on_episode=episodes.append)
+  hooks = common.Hooks(on_episode=episodes.append)
   _train("bsuite.baselines.random:default_agent", seed=5, hooks=hooks, episodes=6)
   assert [episode.episode_return for episode in episodes] == returns
 

@@ -1,5 +1,6 @@
-"""What all runners share: records, hooks, episode tracking and the pace of updates."""
+"""What all runners share: records, hooks, open episodes and the pace of updates."""
 
+import contextlib
 import dataclasses
 import fractions
 import math
@@ -9,16 +10,16 @@ from typing import Any, NamedTuple, Protocol
 
 import dm_env
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from explorax.agents import types
-from explorax.environments import errors
-from explorax.experiments import checkpoint as checkpoint_lib
+from explorax.experiments import checkpoint
 
 TRAINING, EVALUATION = "training", "evaluation"  # The roles of environments.
 
 # (role, number) → another environment of the run. The number distinguishes the
-# environments of a role; a replacement's number is the count of failures so far.
+# environments of a role.
 MakeEnvironment = Callable[[str, int], dm_env.Environment]
 
 # Updates after one environment step, between which a run cannot stop.
@@ -27,17 +28,16 @@ _MAX_UPDATES = 1000
 # Separates the key of evaluations from all keys that training splits from its own.
 _EVALUATION_KEY = 0x6576616C
 
-
 # What a runner does, for the progress line.
 FILLING, ACTING, EVALUATING = "filling replay", "acting", "evaluating"
-COMPILING = "compiling"  # Before the name of what is compiled.
+_COMPILING = "compiling "
 
 
 class Activity(NamedTuple):
   """What a runner does now.
 
   Attributes:
-    name: one of the names above.
+    name: one of the names above, or of what it compiles.
     env_steps: environment steps so far.
     filled: how many environment steps replay holds, and how many it needs before the
       first update; None once it has them.
@@ -49,14 +49,12 @@ class Activity(NamedTuple):
 
   @property
   def compiles(self) -> bool:
-    return self.name.startswith(COMPILING)
+    return self.name.startswith(_COMPILING)
 
 
-def acting(env_steps: int, held: int, wanted: int) -> Activity:
-  """Acting, as long as replay holds fewer steps than wanted to fill it."""
-  if held < wanted:
-    return Activity(FILLING, env_steps, (held, wanted))
-  return Activity(ACTING, env_steps)
+def compiling(what: str, env_steps: int) -> Activity:
+  """Compiling something, which may take a minute."""
+  return Activity(_COMPILING + what, env_steps)
 
 
 class Episode(NamedTuple):
@@ -86,22 +84,6 @@ class LogRow(NamedTuple):
   # The learner's of its last update, and `Agent.parameters`: ε, the learning rate.
   metrics: dict[str, float]
   seed: int = 0
-
-
-class LogClock:
-  """When a row is due: whenever a multiple of `every` steps was passed."""
-
-  def __init__(self, every: int, env_steps: int):
-    """Args: every: steps between two rows; env_steps: at the start of the process."""
-    self._every = every
-    self._logged_at = env_steps
-
-  def is_due(self, env_steps: int) -> bool:
-    """Whether a row is due now; it is not due again."""
-    is_due = env_steps // self._every > self._logged_at // self._every
-    if is_due:
-      self._logged_at = env_steps
-    return is_due
 
 
 def log_row(
@@ -142,36 +124,6 @@ class Evaluation(NamedTuple):
     return float(np.mean([episode.episode_length for episode in self.episodes]))
 
 
-class Failure(NamedTuple):
-  """One crash of an environment.
-
-  Attributes:
-    role: of the environment, `TRAINING` or `EVALUATION`.
-    error: what it raised.
-    place: at which step or reset it crashed, in words.
-    env_steps: environment steps of training taken so far.
-    number: failures in a row so far, without a complete episode in between.
-    limit: how many in a row are allowed.
-  """
-
-  role: str
-  error: Exception
-  place: str
-  env_steps: int
-  number: int
-  limit: int
-
-  def __str__(self) -> str:
-    """One line: the exception, the line of code that raised it, and the place."""
-    text = " ".join(f"{type(self.error).__name__}: {self.error}".split())
-    if line := errors.place(self.error):
-      text += f" ({line})"
-    return (
-      f"the environment of {self.role} failed {self.place}, at environment step "
-      f"{self.env_steps}: {text}"
-    )
-
-
 class Result(NamedTuple):
   """What a runner returns."""
 
@@ -181,6 +133,18 @@ class Result(NamedTuple):
   learner_updates: int
   steps_per_second: float  # After compilation; NaN if nothing was learnt yet.
   interrupted: bool  # Whether it stopped before a limit or before the last evaluation.
+
+
+class StoppedError(RuntimeError):
+  """An exception ended the run, which is the cause; its results so far are kept.
+
+  Attributes:
+    weights: the last good weights of each seed; empty if they are lost.
+  """
+
+  def __init__(self, message: str, weights: list[types.Params]):
+    super().__init__(message)
+    self.weights = weights
 
 
 class EvaluationObserver(Protocol):
@@ -219,13 +183,11 @@ class Hooks:
     on_log: called every `log_every` environment steps.
     on_episode: called at the end of each episode.
     on_evaluation: called after each evaluation.
-    on_env_failure: called with each crash of an environment that is recreated.
     on_message: called with one-sentence messages for the user.
     stop: called after each step, or report; True interrupts the run.
     ended: called then, too; True ends the run as a limit does.
     observer: observes the evaluation episodes; None for no observer.
-    make_environment: makes further environments: replacements of crashed ones, and
-      those of actor processes. None: the first crash ends the run.
+    make_environment: makes further environments; None: there are none.
     checkpoints: receives the run's state when a checkpoint is due, and at its end; if
       it has found a checkpoint, the run resumes from it.
   """
@@ -234,16 +196,25 @@ class Hooks:
   on_log: Callable[[LogRow], None] = _ignore
   on_episode: Callable[[Episode], None] = _ignore
   on_evaluation: Callable[[Evaluation], None] = _ignore
-  on_env_failure: Callable[[Failure], None] = _ignore
   on_message: Callable[[str], None] = _ignore
   stop: Callable[[], bool] = _never
   ended: Callable[[], bool] = _never
   observer: EvaluationObserver | None = None
   make_environment: MakeEnvironment | None = None
-  checkpoints: checkpoint_lib.Checkpointer | None = None
+  checkpoints: checkpoint.Checkpointer | None = None
+
+  @property
+  def restored(self) -> checkpoint.Checkpoint | None:
+    """The checkpoint from which the run resumes."""
+    return None if self.checkpoints is None else self.checkpoints.restored
 
 
 NO_HOOKS = Hooks()
+
+
+def has_passed(every: int | None, before: int, now: int) -> bool:
+  """Whether the count has passed a multiple of `every` (None: never) since `before`."""
+  return every is not None and now // every > before // every
 
 
 class Pace:
@@ -284,12 +255,10 @@ class Pace:
     updates, self._due = divmod(self._due, self._ratio.denominator)
     return updates
 
-  def activity(self, env_steps: int) -> Activity:
-    """Filling replay, or acting with updates, in the step after `env_steps`."""
+  def filled(self, env_steps: int) -> tuple[int, int] | None:
+    """See `Activity`, for the step after `env_steps`."""
     stored = env_steps - self._empty_at
-    if stored + 1 < self._min_size:
-      return Activity(FILLING, env_steps, (stored, self._min_size))
-    return Activity(ACTING, env_steps)
+    return (stored, self._min_size) if stored + 1 < self._min_size else None
 
   def begin_empty(self, env_steps: int) -> None:
     """Replay was emptied: updates wait until it is filled again."""
@@ -345,10 +314,6 @@ class EpisodeTracker:
   """
 
   def __init__(self) -> None:
-    self.begin()
-
-  def begin(self) -> None:
-    """A new episode."""
     self.episode_return = 0.0
     self.length = 0
     self.policy: int | None = None
@@ -372,19 +337,16 @@ class EpisodeTracker:
     intrinsic = self.intrinsic_return
     return {} if intrinsic is None else {"intrinsic_return": intrinsic}
 
-  def save(self) -> dict[str, Any]:
-    """The state for `restore`, in JSON's types."""
-    return {
-      "episode_return": self.episode_return,
-      "length": self.length,
-      "policy": self.policy,
-      "intrinsic_return": self.intrinsic_return,
-    }
 
-  def restore(self, saved: Mapping[str, Any]) -> None:
-    self.episode_return = saved["episode_return"]
-    self.length, self.policy = saved["length"], saved["policy"]
-    self.intrinsic_return = saved["intrinsic_return"]
+def close(environment: dm_env.Environment) -> None:
+  """Closes an environment at the end; an error changes nothing, and is ignored."""
+  with contextlib.suppress(Exception):
+    environment.close()
+
+
+def on_device(tree: Any) -> Any:
+  """Copies the arrays of a tree, so that they may be donated."""
+  return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)
 
 
 def physical_memory() -> int:
@@ -392,6 +354,7 @@ def physical_memory() -> int:
   return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def evaluation_key(actor_key: jax.Array) -> jax.Array:
-  """The key of the evaluation's actor."""
-  return jax.random.fold_in(actor_key, _EVALUATION_KEY)
+def evaluation_key(actor_key: jax.Array, resumed_at: int) -> jax.Array:
+  """The key of the evaluation's actor, in a run that has resumed at this step or 0."""
+  key = jax.random.fold_in(actor_key, _EVALUATION_KEY)
+  return jax.random.fold_in(key, resumed_at) if resumed_at else key

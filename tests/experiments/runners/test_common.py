@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.experiments.runners import core
+from explorax.experiments.runners import common
 
 
-def make_pace(rate: float, min_size: int = 6) -> core.Pace:
-  return core.Pace(
+def make_pace(rate: float, min_size: int = 6) -> common.Pace:
+  return common.Pace(
     types.ReplaySpec(
       capacity=100, min_size=min_size, batch_size=4, updates_per_step=rate
     )
@@ -52,17 +52,13 @@ def test_a_rate_that_no_runner_keeps_is_refused():
     make_pace(1e-9)
 
 
-def test_the_tracker_sums_an_episode_and_resumes():
-  tracker = core.EpisodeTracker()
+def test_the_tracker_sums_an_episode():
+  tracker = common.EpisodeTracker()
+  assert (tracker.length, tracker.policy, tracker.metrics()) == (0, None, {})
   tracker.acted({"policy": np.int32(2), "r_int": np.float32(0.5)})
   tracker.stepped(0.1)
-  restored = core.EpisodeTracker()
-  restored.restore(json.loads(json.dumps(tracker.save())))
-  for each in (tracker, restored):
-    each.acted({"policy": np.int32(1), "r_int": np.float32(0.25)})
-    each.stepped(0.2)
-    assert each.episode_return == 0.1 + 0.2
-    assert (each.length, each.policy) == (2, 2)  # The first action's policy.
-    assert each.metrics() == {"intrinsic_return": 0.75}
-  tracker.begin()
-  assert (tracker.length, tracker.policy, tracker.metrics()) == (0, None, {})
+  tracker.acted({"policy": np.int32(1), "r_int": np.float32(0.25)})
+  tracker.stepped(0.2)
+  assert tracker.episode_return == 0.1 + 0.2
+  assert (tracker.length, tracker.policy) == (2, 2)  # The first action's policy.
+  assert tracker.metrics() == {"intrinsic_return": 0.75}
