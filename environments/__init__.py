@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     gymnasium_environments,
     gymnax_adapter,
     jax_adapter,
-    jax_encoding,
     jax_environments,
   )
 
@@ -56,6 +55,6 @@ __all__ = [
 __getattr__ = lazy.modules(
   __name__,
   *("atari_adapter", "atari_vector", "bsuite_mnist", "bsuite_sweeps"),
-  *("gymnasium_environments", "gymnax_adapter", "jax_adapter", "jax_encoding"),
+  *("gymnasium_environments", "gymnax_adapter", "jax_adapter"),
   "jax_environments",
 )

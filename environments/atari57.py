@@ -274,7 +274,5 @@ def _finite(scores: Iterable[float]) -> np.ndarray:
   if not values.size:
     raise ValueError("there are no scores; give one for each game.")
   if not np.isfinite(values).all():
-    raise ValueError(
-      f"one of the scores is {errors.first_non_finite(values)}; all must be finite."
-    )
+    raise ValueError(f"one of the scores {values} is not finite; all must be.")
   return values

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import dm_env
 import numpy as np
 
-from explorax import environments
 from explorax.environments import specs
 
 if TYPE_CHECKING:
@@ -30,17 +29,21 @@ class OneHotIndex:
     flat = np.asarray(observation).ravel()
     position = flat.argmax()
     largest = flat.item(position)
-    if largest == 1.0:
-      index = np.asarray(self._index[position])
-      if index > self.spec.maximum:
-        raise ValueError(self.spec.of.above_the_diagonal(int(position)))
-      return index
     if largest == 0.0:
       return np.asarray(-1, np.int32)
-    raise ValueError(
-      f"the largest entry of a one-hot observation is {largest}; it must be 1, or 0 "
-      "where all entries are: give the environment another spec if it is not one-hot."
-    )
+    if largest != 1.0:
+      raise ValueError(
+        f"the largest entry of a one-hot observation is {largest}; it must be 1, or 0 "
+        "where all entries are: give the environment another spec if it is not one-hot."
+      )
+    index = np.asarray(self._index[position])
+    if index > self.spec.maximum:
+      row, column = divmod(int(position), self.spec.of.shape[1])
+      raise ValueError(
+        f"the 1 of a one-hot observation is in row {row} and column {column}, above "
+        "the diagonal; leave out lower_triangle in the environment's spec."
+      )
+    return index
 
   def on_device(self, observation: "jax.Array") -> "jax.Array":
     """The same within a jitted function, without checks.
@@ -48,37 +51,42 @@ class OneHotIndex:
     A 1 above the diagonal of a lower triangle gets an index beyond the spec's, for
     which a hidden layer returns NaN.
     """
-    return environments.jax_encoding.one_hot_index(observation, self._index)
+    import jax.numpy as jnp  # noqa: PLC0415  # Importing this module needs no jax.
+
+    flat = jnp.ravel(observation)
+    position = jnp.argmax(flat)
+    return jnp.where(flat[position] == 0.0, -1, jnp.asarray(self._index)[position])
 
 
 class Dense:
-  """Stores an observation as float32, unless it is uint8, and images as `[H, W, C]`."""
+  """Stores an observation as float32, unless it is uint8, and images as `[H, W, C]`.
+
+  Dicts and tuples are joined; see `specs.JoinedArrays`.
+  """
 
   def __init__(self, spec: dm_env.specs.Array):
     self.spec = spec
-    self._encode = spec.encode if isinstance(spec, specs.Image) else None
     has_parts = isinstance(spec, specs.JoinedArrays | specs.CategoricalImage)
     self._join = spec.join if has_parts else None
-    if isinstance(spec, specs.ImageWithState | specs.CategoricalImage):
+    if has_parts or isinstance(spec, specs.ImageWithState):
       return
-    if isinstance(spec, specs.Image):
-      spec = spec.encoded
-    dtype = np.uint8 if spec.dtype == np.uint8 else np.float32
+    dtype = np.dtype(np.uint8 if spec.dtype == np.uint8 else np.float32)
     if isinstance(spec, specs.StackedFrames):
-      self.spec = specs.StackedFrames(spec.shape, dtype, spec.num_frames, spec.name)
+      self.spec = spec.replace(dtype=dtype)
     else:
-      self.spec = dm_env.specs.Array(spec.shape, dtype, spec.name)
+      shape = specs.to_image(np.zeros(spec.shape, dtype)).shape
+      self.spec = dm_env.specs.Array(shape, dtype, spec.name)
 
   def __call__(self, observation: Any) -> np.ndarray:
     if self._join is not None and not isinstance(observation, np.ndarray):
       return self._join(observation)
     array = np.asarray(observation, self.spec.dtype)
-    return array if self._encode is None else self._encode(array)
+    return array if array.shape == self.spec.shape else specs.to_image(array)
 
   def on_device(self, observation: "jax.Array") -> "jax.Array":
     """The same within a jitted function."""
     array = observation.astype(self.spec.dtype)
-    return array if self._encode is None else self._encode(array)
+    return array if array.shape == self.spec.shape else specs.to_image(array)
 
 
 def make(spec: dm_env.specs.Array) -> OneHotIndex | Dense:

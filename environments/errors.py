@@ -1,100 +1,47 @@
 """Errors of environments."""
 
 import difflib
-import operator
+import inspect
 import pathlib
 import sys
 import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
-# An agent has an output for each action, and an input for each value of a discrete
-# observation.
-_MAX_VALUES = 2**20
-
 
 class NonFiniteError(FloatingPointError):
-  """An environment returned a NaN or an infinity, or a value beyond float32.
-
-  Attributes:
-    quantity: `reward` or `observation`.
-    value: the offending number (for an observation, the first one).
-    episode: of the error, counted from 1.
-    step: steps taken in that episode (0: at its reset).
-    total_steps: steps taken in this environment.
-  """
-
-  def __init__(
-    self, quantity: str, value: float, episode: int, step: int, total_steps: int
-  ):
-    # Passed as arguments, so that the error can be pickled.
-    super().__init__(quantity, value, episode, step, total_steps)
-    self.quantity = quantity
-    self.value = value
-    self.episode = episode
-    self.step = step
-    self.total_steps = total_steps
-
-  def __str__(self) -> str:
-    return (
-      f"the environment returned {self.value} in its {self.quantity} at step "
-      f"{self.step} of episode {self.episode} (environment step {self.total_steps}); "
-      "float32 cannot represent it as a finite number, so fix the environment or clip "
-      "its values."
-    )
+  """An environment returned a NaN or an infinity, or a value beyond float32."""
 
 
-# Whose lines are not shown as the place of an error, if others are among its lines.
+# Whose lines are not shown as the place of an error.
 _OURS = {
   *("explorax", "jax", "jaxlib", "haiku", "numpy", "gymnasium", "dm_env", "chex"),
   *("optax", "ray", *sys.stdlib_module_names),
 }
 
 
-def place(error: BaseException) -> str:
-  """`my_env.py:12`: the user's last line of an error's traceback, or its last line."""
-  return users_line(error) or _line(traceback.extract_tb(error.__traceback__)[-1:])
-
-
 def users_line(error: BaseException) -> str:
-  """The last line that is in neither our code nor a library's; '' if there is none."""
-  users: list[traceback.FrameSummary] = []
-  for frame, line in traceback.walk_tb(error.__traceback__):
+  """`my_env.py:12`: the last line of an error's traceback in the user's own code.
+
+  That is neither our code nor a library's; '' if there is none.
+  """
+  line = ""
+  for frame, number in traceback.walk_tb(error.__traceback__):
     spec = frame.f_globals.get("__spec__")  # Also of `python -m`, in `__main__`.
     module = str(spec.name if spec else frame.f_globals.get("__name__"))
     if module.partition(".")[0] not in _OURS:
-      users = [traceback.FrameSummary(frame.f_code.co_filename, line, "")]
-  return _line(users)
+      line = f"{pathlib.Path(frame.f_code.co_filename).name}:{number}"
+  return line
 
 
-def _line(frames: list[traceback.FrameSummary]) -> str:
-  return "".join(f"{pathlib.Path(x.filename).name}:{x.lineno}" for x in frames)
-
-
-def first_non_finite(array: np.ndarray) -> float:
-  """The first NaN or infinity of `array` in row-major order."""
-  flat = np.ravel(array)
-  return float(flat[np.argmin(np.isfinite(flat))])
-
-
-def number_of_values(quantity: str, number: Any) -> int:
-  """The number of values of a discrete space.
-
-  Raises:
-    TypeError: if it is not a whole number from 1 to 2²⁰.
-  """
-  try:
-    whole = operator.index(number)
-  except TypeError:
-    whole = 0
-  if not 1 <= whole <= _MAX_VALUES:
-    raise TypeError(
-      f"the environment's {quantity} have {number!r} values; agents here have an input "
-      f"or output for each: it must be a whole number from 1 to {_MAX_VALUES:,}."
-    )
-  return whole
+def definition(function: Any) -> str:
+  """`my_env.py:12`: where a function or class is defined; else its name."""
+  if inspect.isclass(function):
+    function = function.__init__
+  code = getattr(inspect.unwrap(function), "__code__", None)
+  if code is None:
+    return str(function)
+  return f"{pathlib.Path(code.co_filename).name}:{code.co_firstlineno}"
 
 
 def did_you_mean(

@@ -24,6 +24,7 @@ def make(
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
   - `gym:CartPole-v1`: one that is registered with gymnasium; the packages of
     `gymnasium_environments.REGISTERING`, such as minigrid, are imported if needed.
+    Arguments follow a slash: `gym:FrozenLake-v1/is_slippery=false`.
   - `jax:disco_maze/21`: one written in JAX, with its size if it has one; settings
     follow a comma: `jax:mountain_car,time_limit=500`. See `jax_environments`.
   - `atari:Pong`: an Atari 2600 game in camel case, preprocessed by a profile: `dqn`
@@ -35,7 +36,8 @@ def make(
     `jumanji:`: one of that JAX library, if it is installed. See `jax_libraries`.
   - `module:function`: the user's own, for instance `mypackage.envs:make`; a function
     that returns an environment of dm_env, gymnasium or pure functions of JAX, called
-    with `seed=` if it takes it. See `user_environments.load`.
+    with `seed=` if it takes it, and with the arguments of
+    `mypackage.envs:make/size=8`. See `user_environments.load`.
 
   Two environments with the same name and seed behave identically, bit for bit.
 

@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import inspect
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from explorax.environments import (
   atari_environments,
   errors,
   minigrid_views,
+  settings,
   specs,
   standard,
 )
@@ -40,7 +42,6 @@ _ARRAYS = (
   gymnasium.spaces.MultiDiscrete,
 )
 
-
 # Wrappers that learn from what they see, or that show or record episodes.
 _STATEFUL = ("HumanRendering", "NormalizeObservation", "NormalizeReward", "RecordVideo")
 
@@ -55,7 +56,17 @@ class GymnasiumEnvironment(dm_env.Environment):
   """
 
   def __init__(self, environment: gymnasium.Env, *, seed: int):
+    """Raises a TypeError if the environment's `reset` does not take a seed."""
     self._environment = environment
+    raw = type(environment.unwrapped)
+    try:
+      inspect.signature(environment.unwrapped.reset).bind(seed=0)
+    except TypeError as error:
+      raise TypeError(
+        f"{raw.__name__}.reset{inspect.signature(raw.reset)} "
+        f"({errors.definition(raw.reset)}) does not take a seed; gymnasium's is "
+        "reset(self, *, seed=None, options=None)."
+      ) from error
     self._view = minigrid_views.of_environment(environment)
     self._seed: int | None = seed
     self._reset_next_step = True
@@ -69,7 +80,8 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._seed = seed
 
   def reset(self) -> dm_env.TimeStep:
-    observation, _ = self._environment.reset(seed=self._seed)
+    result = self._environment.reset(seed=self._seed)
+    observation, _ = self._values("reset", result, "observation, info")
     self._seed = None
     self._reset_next_step = False
     return dm_env.restart(self._observe(observation))
@@ -77,8 +89,10 @@ class GymnasiumEnvironment(dm_env.Environment):
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
       return self.reset()
-    observation, reward, terminated, truncated, _ = self._environment.step(
-      int(action) + self._first_action
+    observation, reward, terminated, truncated, _ = self._values(
+      "step",
+      self._environment.step(int(action) + self._first_action),
+      "observation, reward, terminated, truncated, info",
     )
     observation = self._observe(observation)
     if _flag("terminated", terminated):
@@ -88,6 +102,18 @@ class GymnasiumEnvironment(dm_env.Environment):
       self._reset_next_step = True
       return dm_env.truncation(reward, observation)
     return dm_env.transition(reward, observation)
+
+  def _values(self, method: str, result: Any, names: str) -> tuple[Any, ...]:
+    """The result of a method, if it has these values."""
+    number = names.count(",") + 1
+    if isinstance(result, tuple) and len(result) == number:
+      return result
+    raw = type(self._environment.unwrapped)
+    count = f"{len(result)} values" if isinstance(result, tuple) else "one value"
+    raise TypeError(
+      f"{raw.__name__}.{method} ({errors.definition(getattr(raw, method))}) returned "
+      f"{count}; gymnasium's returns {number}: {names}."
+    )
 
   def _observe(self, observation: Any) -> Any:
     if self._view is not None and isinstance(observation, Mapping):
@@ -130,16 +156,16 @@ class GymnasiumEnvironment(dm_env.Environment):
 
 
 def load(
-  gym_id: str, *, seed: int, render_mode: str | None = None
+  name: str, *, seed: int, render_mode: str | None = None
 ) -> standard.StandardEnvironment:
-  """Makes the environment that gymnasium has registered as `gym_id`.
+  """Makes the environment that gymnasium has registered by this name.
 
   The package that registers it is imported first if it is one of `REGISTERING`;
-  `package:Name-v0` imports any package, as in `gymnasium.make`. The name may end in
-  `,layout=chw`; see `specs.of_array`.
+  `package:Name-v0` imports any package, as in `gymnasium.make`.
 
   Args:
-    gym_id: as registered.
+    name: as registered, and arguments of `gymnasium.make` behind it:
+      `FrozenLake-v1/is_slippery=false`.
     seed: of the first reset.
     render_mode: gymnasium's; `rgb_array` for an environment that renders itself.
 
@@ -147,36 +173,40 @@ def load(
     ValueError: if there is none, or it needs a package that is not installed.
     TypeError: if agents here do not support its actions or observations.
   """
-  gym_id, layout = specs.split_layout(gym_id)
+  gym_id, arguments = settings.split(name)
   _register(gym_id)
   # gymnasium passes on a render mode of None, which some environments do not accept.
-  drawing: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
+  if render_mode is not None:
+    arguments["render_mode"] = render_mode
   try:
     # gymnasium's checker would repeat the checks of StandardEnvironment.
-    environment = gymnasium.make(gym_id, disable_env_checker=True, **drawing)
+    environment = gymnasium.make(gym_id, disable_env_checker=True, **arguments)
   except gymnasium.error.DependencyNotInstalled as error:
-    raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
+    raise ValueError(f"'gym:{name}' cannot be made: {error}") from error
   except gymnasium.error.Error as error:
-    name, known = f"gym:{gym_id}", names()
-    if gym_id.startswith("ALE/"):
-      name = "atari:" + gym_id.removeprefix("ALE/").partition("-")[0]
-      known = atari_environments.names()
-    raise ValueError(
-      f"gymnasium has no environment 'gym:{gym_id}'"
-      + errors.did_you_mean(
-        name,
-        known,
-        f": {error} If a package registers it that explorax does not know, write "
-        f"'gym:PACKAGE:{gym_id}'.",
-      )
-    ) from error
-  except (ModuleNotFoundError, ValueError) as error:
-    raise ValueError(f"'gym:{gym_id}' cannot be made: {error}") from error
+    raise ValueError(_unknown(gym_id, error)) from error
+  except (ModuleNotFoundError, TypeError, ValueError) as error:
+    raise ValueError(f"'gym:{name}' cannot be made: {error}") from error
   try:
-    return wrap(environment, seed=seed, layout=layout)
-  except (TypeError, specs.LayoutError) as error:
+    return wrap(environment, seed=seed)
+  except TypeError as error:
     environment.close()
-    raise type(error)(f"'gym:{gym_id}': {error}") from error
+    raise TypeError(f"'gym:{name}': {error}") from error
+
+
+def _unknown(gym_id: str, error: Exception) -> str:
+  """The error for an id that is not registered."""
+  name, known = f"gym:{gym_id}", names()
+  if gym_id.startswith("ALE/"):
+    name = "atari:" + gym_id.removeprefix("ALE/").partition("-")[0]
+    known = atari_environments.names()
+  advice = (
+    f": {error} If a package or a module of yours registers it, write "
+    f"'gym:MODULE:{gym_id}': every process that makes the environment imports it."
+  )
+  return f"gymnasium has no environment 'gym:{gym_id}'" + errors.did_you_mean(
+    name, known, advice
+  )
 
 
 def _register(gym_id: str) -> None:
@@ -200,13 +230,10 @@ def _register(gym_id: str) -> None:
     return
 
 
-def wrap(
-  environment: gymnasium.Env, *, seed: int, layout: str | None = None
-) -> standard.StandardEnvironment:
+def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:
   """A gymnasium environment for agents; see `GymnasiumEnvironment`."""
-  return standard.StandardEnvironment(
-    GymnasiumEnvironment(environment, seed=seed), layout=layout
-  )
+  standard.seed_global_generators(seed)
+  return standard.StandardEnvironment(GymnasiumEnvironment(environment, seed=seed))
 
 
 def names() -> list[str]:
@@ -249,12 +276,11 @@ def _flag(name: str, value: Any) -> bool:
   """A flag; numbers count as such if they are 0 or 1."""
   if isinstance(value, bool):
     return value
-  array = np.asarray(value)
-  if array.ndim or array.dtype.kind not in "biuf" or array not in (0, 1):
+  if np.ndim(value) or value not in (0, 1):
     raise TypeError(
       f"the environment returned {value!r:.60} as {name!r}; it must be True or False."
     )
-  return bool(array)
+  return bool(value)
 
 
 def _spec(space: gymnasium.Space, name: str) -> Any:
@@ -264,7 +290,7 @@ def _spec(space: gymnasium.Space, name: str) -> Any:
   if isinstance(space, gymnasium.spaces.Tuple):
     return tuple(_spec(each, name) for each in space)
   if isinstance(space, gymnasium.spaces.Discrete):
-    number = errors.number_of_values(f"{name}s", space.n)
+    number = specs.number_of_values(f"{name}s", space.n)
     return specs.DiscreteRange(number, int(space.start), np.int32, name)
   if isinstance(space, _ARRAYS):
     return dm_env.specs.Array(space.shape, space.dtype, name)

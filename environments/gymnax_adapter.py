@@ -1,22 +1,19 @@
-"""Environments of other JAX libraries, by their protocol: no library is imported.
+"""Environments of other JAX libraries, in gymnax's protocol; no library is imported.
 
-`reset` and `step` are pure functions. The number of arguments and of the values that they
-return determine the protocol, and no name of a field does:
+`reset` and `step` are pure functions, told apart by the number of their arguments and
+results, and by no name of a field:
 
-| protocol | `reset` | `step` |
-| --- | --- | --- |
-| gymnax, Craftax, JAXtari, a user's | `(key[, params])` → `(observation, state)` | `([key, ]state, action[, params])` → `(observation, state, reward, done[, info])` or `(observation, state, reward, terminated, truncated, info)` |
-| navix | `(key)` → timestep | `(timestep, action)` → timestep |
-| jumanji | `(key)` → `(state, timestep)` | `(state, action)` → `(state, timestep)` |
+- `reset(key[, params])` → `(observation, state)`
+- `step([key, ]state, action[, params])` → `(observation, state, reward, done[, info])`
+  or `(observation, state, reward, terminated, truncated, info)`
 
 If the environment's class has `reset_env` and `step_env` (gymnax, Craftax), these are
 used instead of `reset` and `step`, which start the next episode in the step that ends
-one and lose the episode's last observation.
-"""  # noqa: E501
+one and lose the episode's last observation. navix and jumanji are converted to the
+protocol by `NavixAdapter` and `JumanjiAdapter`.
+"""
 
-import contextlib
 import dataclasses
-import enum
 import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -26,18 +23,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import errors, jax_types, minigrid_views, specs
+from explorax.environments import jax_types, minigrid_views, specs
 
 _INT32_MAX = np.iinfo(np.int32).max
 # Fields of gymnax's and of Craftax's parameters.
 _TIME_LIMITS = ("max_steps_in_episode", "max_timesteps")
-# Its functions of observations that are as in MiniGrid.
+# navix's functions of observations that are as in MiniGrid.
 _NAVIX_CELLS = ("symbolic", "symbolic_first_person")
 _NAVIX_TRUNCATION, _NAVIX_TERMINATION = 1, 2
 
 
 class _Step(NamedTuple):
-  """The result of a step, the same for every protocol."""
+  """The result of a step, whatever the number of its values."""
 
   observation: Any
   state: Any
@@ -46,16 +43,61 @@ class _Step(NamedTuple):
   truncated: Any
 
 
+class NavixAdapter:
+  """An environment of navix in gymnax's protocol: its state is its timestep."""
+
+  def __init__(self, environment: Any):
+    self._environment = environment
+    self.action_space = environment.action_space
+    self.max_steps = getattr(environment, "max_steps", None)
+    self.observation_fn = getattr(environment, "observation_fn", None)
+
+  def reset(self, key: jax.Array) -> tuple[Any, Any]:
+    timestep = self._environment.reset(key)
+    return timestep.observation, timestep
+
+  def step(self, timestep: Any, action: jax.Array) -> tuple[Any, ...]:
+    timestep = self._environment.step(timestep, action)
+    terminated = timestep.step_type == _NAVIX_TERMINATION
+    truncated = timestep.step_type == _NAVIX_TRUNCATION
+    observation, reward = timestep.observation, timestep.reward
+    return observation, timestep, reward, terminated, truncated, {}
+
+
+class JumanjiAdapter:
+  """An environment of jumanji in gymnax's protocol.
+
+  A last timestep is a truncation if its discount is not 0.
+  """
+
+  def __init__(self, environment: Any):
+    self._environment = environment
+    self.action_space = environment.action_spec
+
+  def reset(self, key: jax.Array) -> tuple[Any, Any]:
+    state, timestep = self._environment.reset(key)
+    return timestep.observation, state
+
+  def step(self, state: Any, action: jax.Array) -> tuple[Any, ...]:
+    state, timestep = self._environment.step(state, action)
+    last = timestep.step_type == dm_env.StepType.LAST
+    terminated = last & (timestep.discount == 0)
+    observation, reward = timestep.observation, timestep.reward
+    return observation, state, reward, terminated, last & ~terminated, {}
+
+
+_ADAPTERS = {"navix": NavixAdapter, "jumanji": JumanjiAdapter}
+
+
 class GymnaxEnvironment(jax_types.Environment):
-  """An environment of another library; the module's docstring lists the protocols.
+  """An environment of gymnax's protocol; see the module's docstring.
 
   An observation of several arrays becomes one vector, joined in the order of the tree;
   an integer of a `Discrete` space becomes one-hot. navix's symbolic grids are a
   `specs.CategoricalImage`.
 
   A time limit is a truncation, with discount 1:
-    - the six values and the timesteps of navix and jumanji contain it (jumanji's as
-      the discount);
+    - the six values say so;
     - gymnax's `step_env`: `is_truncated(state, params)`, if the method exists;
     - gymnax before 1.0 and Craftax: `done`, but `is_terminal(state, params)` is false
       if the limit in `params` (`max_steps_in_episode`, `max_timesteps`) is lifted;
@@ -68,30 +110,31 @@ class GymnaxEnvironment(jax_types.Environment):
     """Wraps `environment`; traces its functions once, without running them.
 
     Args:
-      environment: of one of the protocols.
+      environment: of the protocol.
       params: the parameters; `environment.default_params` by default, or none.
 
     Raises:
-      TypeError: if the environment follows none of the protocols, if its actions are
+      TypeError: if the environment does not follow the protocol, if its actions are
         not discrete, or if its `step` loses an episode's last observation.
     """
     self._environment = environment
+    self._name = type(environment).__name__
     if params is None:
       params = getattr(environment, "default_params", ())
       params = params() if callable(params) else params
     self._params = params
     # A wrapper may forward to the wrapped `step_env`, which would bypass the wrapper.
     has_step_env = hasattr(type(environment), "step_env")
-    self._reset_function = environment.reset_env if has_step_env else environment.reset
-    self._step_function = environment.step_env if has_step_env else environment.step
-    _check_signature("reset", self._reset_function, (1, 2), "(key[, params])")
-    _check_signature(
-      "step", self._step_function, (2, 3, 4), "([key, ]state, action[, params])"
-    )
-    self._protocol = self._find_protocol(params)
+    self._reset = environment.reset_env if has_step_env else environment.reset
+    self._step = environment.step_env if has_step_env else environment.step
+    _check_signature("reset", self._reset, (1, 2), "(key[, params])")
+    _check_signature("step", self._step, (2, 3, 4), "([key, ]state, action[, params])")
     self._resets_itself = hasattr(environment, "step_env") and not has_step_env
     self._num_actions = _num_actions(environment, params)
-    self._num_values = _num_values(environment, params)
+    space = _space(environment, "observation_space", params)
+    self._num_values: int | None = None
+    if getattr(space, "shape", None) == () and hasattr(space, "n"):
+      self._num_values = specs.number_of_values("observations", space.n)
     self._spec, self._dtypes = self._trace(params)
 
   @property
@@ -119,87 +162,33 @@ class GymnaxEnvironment(jax_types.Environment):
     params: jax_types.Params,
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
     """Takes one step."""
-    done = self._advance(key, self._with_keys(state), action, params)
-    return self._fixed(done.state), jax_types.transition(
-      self._one_array(done.observation),
-      done.reward,
-      terminated=jnp.asarray(done.terminated, bool),
-      truncated=jnp.asarray(done.truncated, bool),
+    after = self._advance(key, state, action, params)
+    return self._fixed(after.state), jax_types.transition(
+      self._one_array(after.observation),
+      after.reward,
+      terminated=jnp.asarray(after.terminated, bool),
+      truncated=jnp.asarray(after.truncated, bool),
     )
-
-  def _find_protocol(self, params: Any) -> str:
-    """`gymnax`, `navix` or `jumanji`: by what `reset` and `step` return."""
-    key = jax.eval_shape(jax.random.PRNGKey, 0)
-    kinds: list[str] = []
-
-    def begin(key: jax.Array) -> None:
-      result = self._reset(key, params)
-      name = type(self._environment).__name__
-      if not _is_tuple(result):
-        if not (hasattr(result, "observation") and hasattr(result, "step_type")):
-          raise TypeError(
-            f"reset() of {name} returned one value; it must return "
-            "(observation, state)."
-          )
-        kinds.append("navix")
-        return
-      if len(result) != 2:
-        raise TypeError(
-          f"reset() of {name} returned {len(result)} values; it must return "
-          "(observation, state)."
-        )
-      kinds.append("gymnax")
-      if _num_parameters(self._step_function) == 2:
-        with contextlib.suppress(Exception):  # Its state is not the first value.
-          stepped = self._step_function(result[0], jnp.int32(0))
-          if _is_tuple(stepped) and len(stepped) == 2:
-            kinds[-1] = "jumanji"
-
-    jax.eval_shape(begin, key)
-    return kinds[-1]
-
-  def _reset(self, key: jax.Array, params: Any) -> Any:
-    takes_params = _num_parameters(self._reset_function) > 1
-    return self._reset_function(key, *([params] if takes_params else []))
 
   def _begin(self, key: jax.Array, params: Any) -> tuple[Any, Any]:
     """(observation, state)."""
-    result = self._reset(key, params)
-    if self._protocol == "navix":
-      return result.observation, result
-    first, second = result
-    return (second.observation, first) if self._protocol == "jumanji" else result
+    result = self._reset(*(key, params)[: _num_parameters(self._reset)])
+    if type(result) is not tuple or len(result) != 2:
+      raise TypeError(
+        f"reset() of {self._name} returned {_count(result)}; it must return "
+        "(observation, state)."
+      )
+    return result
 
   def _advance(self, key: jax.Array, state: Any, action: Any, params: Any) -> _Step:
-    arguments = {
-      2: (state, action),
-      3: (key, state, action),
-      4: (key, state, action, params),
-    }[_num_parameters(self._step_function)]
-    result = self._step_function(*arguments)
-    if self._protocol == "navix":
-      return _Step(
-        result.observation,
-        result,
-        result.reward,
-        result.step_type == _NAVIX_TERMINATION,
-        result.step_type == _NAVIX_TRUNCATION,
-      )
-    if self._protocol == "jumanji":
-      state, timestep = result
-      last = timestep.step_type == dm_env.StepType.LAST
-      ends = last & (timestep.discount == 0)
-      return _Step(timestep.observation, state, timestep.reward, ends, last & ~ends)
-    return self._of_values(result, params)
-
-  def _of_values(self, result: tuple[Any, ...], params: Any) -> _Step:
-    """The `_Step` of a result of four, five or six values."""
-    if not (_is_tuple(result) and 4 <= len(result) <= 6):
-      number = len(result) if _is_tuple(result) else "one"
+    arguments: tuple[Any, ...] = (key, state, action, params)
+    number = _num_parameters(self._step)
+    result = self._step(*(arguments[1:3] if number == 2 else arguments[:number]))
+    if type(result) is not tuple or not 4 <= len(result) <= 6:
       raise TypeError(
-        f"step() of {type(self._environment).__name__} returned {number} values; it "
-        "must return (observation, state, reward, done[, info]) or (observation, "
-        "state, reward, terminated, truncated, info)."
+        f"step() of {self._name} returned {_count(result)}; it must return "
+        "(observation, state, reward, done[, info]) or (observation, state, reward, "
+        "terminated, truncated, info)."
       )
     observation, state, reward, *ends = result
     info = ends.pop() if len(ends) > 1 else {}
@@ -207,26 +196,25 @@ class GymnaxEnvironment(jax_types.Environment):
       observation = info["final_observation"]
     elif self._resets_itself:
       raise TypeError(
-        f"step() of {type(self._environment).__name__} begins the next episode by "
-        "itself and loses the last observation of the one that ends; use the "
-        "environment without this wrapper, or put the observation into "
-        "info['final_observation']."
+        f"step() of {self._name} begins the next episode by itself and loses the last "
+        "observation of the one that ends; use the environment without this wrapper, "
+        "or put the observation into info['final_observation']."
       )
-    if len(ends) == 2:
-      return _Step(observation, state, reward, *ends)
-    (done,) = ends
+    if len(ends) == 1:
+      ends = self._ends(ends[0], state, params)
+    return _Step(observation, state, reward, *ends)
+
+  def _ends(self, done: Any, state: Any, params: Any) -> list[Any]:
+    """[terminated, truncated] of a `done` that may be both."""
     environment = self._environment
     if hasattr(environment, "is_truncated"):
-      return _Step(
-        observation, state, reward, done, environment.is_truncated(state, params)
-      )
+      return [done, environment.is_truncated(state, params)]
     limits = [name for name in _TIME_LIMITS if hasattr(params, name)]
     can_lift = dataclasses.is_dataclass(params) and hasattr(environment, "is_terminal")
-    if limits and can_lift:
-      unlimited = dataclasses.replace(params, **{limits[0]: _INT32_MAX})
-      terminated = done & environment.is_terminal(state, unlimited)
-      return _Step(observation, state, reward, terminated, done)
-    return _Step(observation, state, reward, done, False)
+    if not limits or not can_lift:
+      return [done, False]
+    unlimited = dataclasses.replace(params, **{limits[0]: _INT32_MAX})
+    return [done & environment.is_terminal(state, unlimited), done]
 
   def _one_array(self, observation: Any) -> jax.Array:
     if self._num_values:
@@ -237,67 +225,34 @@ class GymnaxEnvironment(jax_types.Environment):
     return jnp.concatenate([jnp.ravel(part).astype(jnp.float32) for part in parts])
 
   def _fixed(self, state: Any) -> Any:
-    """The state, its arrays with the same dtypes after a reset and after a step.
-
-    Typed keys are the arrays of their data, which checkpoints can contain.
-    """
-
-    def fixed(x: Any, dtype: Any) -> jax.Array:
-      return jax.random.key_data(x) if _is_key(dtype) else jnp.asarray(x, dtype)
-
-    return jax.tree.map(fixed, state, self._dtypes)
-
-  def _with_keys(self, state: Any) -> Any:
-    """The state with its typed keys."""
-    keys = iter(self._key_kinds)
-
-    def typed(x: jax.Array, dtype: Any) -> jax.Array:
-      return jax.random.wrap_key_data(x, impl=next(keys)) if _is_key(dtype) else x
-
-    return jax.tree.map(typed, state, self._dtypes)
+    """The state, its arrays with the same dtypes after a reset and after a step."""
+    return jax.tree.map(jnp.asarray, state, self._dtypes)
 
   def _trace(self, params: Any) -> tuple[dm_env.specs.Array, Any]:
     """(spec of the observations, dtypes of the state's arrays)."""
-    name = type(self._environment).__name__
     key = jax.eval_shape(jax.random.PRNGKey, 0)
     action = jax.ShapeDtypeStruct((), jnp.int32)
-    self._key_kinds: list[Any] = []
-
-    def begin(key: jax.Array, params: Any) -> tuple[Any, Any]:
-      observation, state = self._begin(key, params)
-      for leaf in jax.tree.leaves(state):
-        if isinstance(leaf, str | bytes | enum.Enum):
-          raise TypeError(
-            f"the state of {name} contains {leaf!r}, but it must consist of arrays and "
-            "numbers: keep strings and enums in static fields."
-          )
-        if _is_key(getattr(leaf, "dtype", None)):
-          self._key_kinds.append(jax.random.key_impl(leaf))
-      return observation, state
-
-    observation, first = jax.eval_shape(begin, key, params)
+    observation, first = jax.eval_shape(self._begin, key, params)
     after = jax.eval_shape(self._advance, key, first, action, params)
-    kept = [jax.tree.map(lambda x: x.shape, tree) for tree in (first, after.state)]
-    if kept[0] != kept[1]:
-      raise TypeError(
-        f"the state of {name} is {kept[0]} after reset() and {kept[1]} after step(); "
-        "its arrays must keep their number and shapes."
-      )
     for quantity in ("reward", "terminated", "truncated"):
       if shape := np.shape(getattr(after, quantity)):
         raise TypeError(
-          f"step() of {name} returns {quantity!r} of shape {shape}; agents here are "
-          "one agent in one environment: it must be a scalar."
+          f"step() of {self._name} returns {quantity!r} of shape {shape}; agents here "
+          "are one agent in one environment: it must be a scalar."
         )
     dtypes = jax.tree.map(lambda x: x.dtype, after.state)
+    if any(jnp.issubdtype(x, jax.dtypes.prng_key) for x in jax.tree.leaves(dtypes)):
+      raise TypeError(
+        f"the state of {self._name} contains a typed key, which no checkpoint can "
+        "contain; keep its jax.random.key_data."
+      )
     if self._num_values:
       return specs.OneHotArray((self._num_values,), "observation"), dtypes
     joined = jax.eval_shape(self._one_array, observation)
     function = getattr(self._environment, "observation_fn", None)
     if getattr(function, "__name__", "") in _NAVIX_CELLS:
       return minigrid_views.of_shape(joined.shape), dtypes
-    spec = dm_env.specs.Array(joined.shape, joined.dtype, "observation")
-    return spec, dtypes
+    return dm_env.specs.Array(joined.shape, joined.dtype, "observation"), dtypes
 
 
 def adapt(
@@ -306,8 +261,9 @@ def adapt(
   """(environment, parameters), if `candidate` has pure `reset` and `step` functions.
 
   Args:
-    candidate: a `jax_types.Environment` or an environment for `GymnaxEnvironment`,
-      alone or in a tuple with its parameters (`gymnax.make` returns such a tuple).
+    candidate: a `jax_types.Environment` or an environment for `GymnaxEnvironment`, of
+      navix or of jumanji, alone or in a tuple with its parameters (`gymnax.make`
+      returns such a tuple).
 
   Returns:
     The environment and its parameters; None if it has no such functions.
@@ -318,18 +274,17 @@ def adapt(
     return None
   ours = ("default_params", "observation_spec", "reset", "step")
   if not all(callable(getattr(environment, name, None)) for name in ours):
+    libraries = [cls.__module__.partition(".")[0] for cls in type(environment).__mro__]
+    adapters = [_ADAPTERS[library] for library in libraries if library in _ADAPTERS]
+    if adapters:
+      environment = adapters[0](environment)
     environment = GymnaxEnvironment(environment, params)
   return environment, environment.default_params() if params is None else params
 
 
-def _is_tuple(result: Any) -> bool:
-  """Whether a function returned several values, and not one object with fields."""
-  return type(result) is tuple
-
-
-def _is_key(dtype: Any) -> bool:
-  """Whether arrays of this dtype are typed keys."""
-  return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+def _count(result: Any) -> str:
+  """In words: only a tuple is several values; an object with fields is one."""
+  return f"{len(result)} values" if type(result) is tuple else "one value"
 
 
 def _num_parameters(function: Callable[..., Any]) -> int:
@@ -354,28 +309,18 @@ def _space(environment: Any, name: str, params: Any) -> Any:
   space = getattr(environment, name, None)
   if not callable(space):
     return space
-  return space(*([params] if _num_parameters(space) else []))
+  return space(*(params,)[: _num_parameters(space)])
 
 
 def _num_actions(environment: Any, params: Any) -> int:
   """The number of actions, if they are discrete."""
   space = _space(environment, "action_space", params)
   if space is None:
-    space = _space(environment, "action_spec", params)
-  if space is None:
-    return errors.number_of_values("actions", environment.num_actions)
+    return specs.number_of_values("actions", environment.num_actions)
   number = getattr(space, "n", getattr(space, "num_values", None))
   if number is None or np.ndim(number):
     raise TypeError(
       f"the actions of {type(environment).__name__} are {space!r:.80}, but agents here "
       "choose one of a finite set; discretise continuous actions."
     )
-  return errors.number_of_values("actions", number)
-
-
-def _num_values(environment: Any, params: Any) -> int | None:
-  """The number of values of a discrete observation; None if it is not discrete."""
-  space = _space(environment, "observation_space", params)
-  if getattr(space, "shape", None) == () and hasattr(space, "n"):
-    return errors.number_of_values("observations", space.n)
-  return None
+  return specs.number_of_values("actions", int(number))

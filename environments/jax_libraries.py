@@ -13,7 +13,6 @@ from explorax.environments import (
   gymnax_adapter,
   jax_adapter,
   jax_types,
-  specs,
   standard,
 )
 
@@ -85,20 +84,19 @@ def _make_navix(module: Any, name: str) -> Any:
 
 
 def load(name: str, *, library: str, seed: int) -> standard.StandardEnvironment:
-  """Makes an environment of the library by its name, which may end in `,layout=chw`.
+  """Makes an environment of the library by its name.
 
   Raises:
     ValueError: if the library is not installed, or it has no such environment.
     TypeError: see `gymnax_adapter.GymnaxEnvironment`.
   """
-  name, layout = specs.split_layout(name)
   try:
     environment, params = make(library, name)
     return standard.StandardEnvironment(
-      jax_adapter.JaxEnvironment(environment, params, seed=seed), layout=layout
+      jax_adapter.JaxEnvironment(environment, params, seed=seed)
     )
-  except (TypeError, specs.LayoutError) as error:
-    raise type(error)(f"'{library}:{name}': {error}") from error
+  except TypeError as error:
+    raise TypeError(f"'{library}:{name}': {error}") from error
 
 
 @functools.lru_cache

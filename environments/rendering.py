@@ -80,10 +80,8 @@ def picture(
   with contextlib.suppress(NotImplementedError):
     frame = raw.render() if hasattr(raw, "render") else None
   if frame is None:
-    spec, observation = environment.observation_spec(), timestep.observation
-    if isinstance(spec, specs.Image):
-      spec, observation = spec.encoded, spec.encode(observation)
-    return _of_observation(spec, raw.observation_spec(), observation)
+    spec = environment.observation_spec()
+    return _of_observation(spec, raw.observation_spec(), timestep.observation)
   frame = np.asarray(frame)
   if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[-1] != 3:
     raise ValueError(

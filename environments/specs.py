@@ -1,7 +1,7 @@
 """Specs that extend dm_env's."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import dm_env
@@ -19,17 +19,15 @@ class EnvironmentSpec(NamedTuple):
     return hash((self.observations.shape, self.actions.num_values))
 
 
-# The axes of images: frames, height, width, channels.
-LAYOUTS = ("hwc", "chw", "hw", "fhwc", "fchw", "flat")
-# A picture in floats, or in grey, cannot be told from other arrays if it is smaller.
+# An array of floats, or a grey picture, with smaller sides is no image.
 _LEAST_SIDE, _LEAST_SIDE_OF_PICTURE = 5, 36
+_REAL = "bifu"  # The kinds of numpy's dtypes for real numbers.
+# An agent has an output for each action, and an input for each value of a discrete
+# observation.
+_MAX_VALUES = 2**20
 
 
-class LayoutError(ValueError):
-  """It is not clear which axes of an image are which."""
-
-
-class _ByArguments(dm_env.specs.Array):
+class _EqualByArguments(dm_env.specs.Array):
   """A spec whose repr, equality and pickle use its constructor's arguments."""
 
   def __repr__(self) -> str:
@@ -48,7 +46,7 @@ class _ByArguments(dm_env.specs.Array):
     return type(self), tuple(self._get_constructor_kwargs().values())
 
 
-class DiscreteRange(_ByArguments, dm_env.specs.DiscreteArray):
+class DiscreteRange(_EqualByArguments, dm_env.specs.DiscreteArray):
   """The whole numbers from `start` to `start + num_values − 1`, as in gymnasium."""
 
   def __init__(
@@ -66,7 +64,7 @@ class DiscreteRange(_ByArguments, dm_env.specs.DiscreteArray):
     return np.asarray(self.start + self.num_values - 1)
 
 
-class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
+class OneHotArray(_EqualByArguments, dm_env.specs.BoundedArray):
   """A float32 array that holds a single 1 and zeros, or zeros only.
 
   Deep Sea's observations are of this kind (all zeros after the last step). Agents
@@ -94,11 +92,6 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
     super().__init__(shape, np.float32, 0.0, 1.0, name)
     self.lower_triangle = lower_triangle
     self.start = start
-    if 0 in self.shape:
-      raise ValueError(
-        f"a one-hot array of shape {self.shape} has no entry that could be 1; "
-        "every dimension must be at least 1."
-      )
     if lower_triangle and (len(self.shape) != 2 or self.shape[0] != self.shape[1]):
       raise ValueError(
         f"a one-hot array of shape {self.shape} has no lower triangle; its shape must "
@@ -112,29 +105,8 @@ class OneHotArray(_ByArguments, dm_env.specs.BoundedArray):
     where = np.flatnonzero(np.tril(possible) if self.lower_triangle else possible)
     return where.astype(np.int32)
 
-  def validate(self, value: Any) -> np.ndarray:
-    """Returns `value` as an array; raises a ValueError if it violates the spec."""
-    array = super().validate(value)
-    ones = np.count_nonzero(array)
-    if ones > 1 or (ones and array.max() != 1.0):
-      raise ValueError(
-        f"{ones} entries of a one-hot array are not zero, the largest being "
-        f"{array.max()}; it may hold a single 1 and zeros, or zeros only."
-      )
-    if self.lower_triangle and np.triu(array, 1).any():
-      raise ValueError(self.above_the_diagonal(int(array.argmax())))
-    return array
 
-  def above_the_diagonal(self, position: int) -> str:
-    """The error of a 1 at this flat position, where a lower triangle has none."""
-    row, column = divmod(position, self.shape[1])
-    return (
-      f"the 1 of a one-hot observation is in row {row} and column {column}, above the "
-      "diagonal; leave out lower_triangle in the environment's spec."
-    )
-
-
-class StackedFrames(_ByArguments):
+class StackedFrames(_EqualByArguments):
   """The newest frames of an episode, joined along the channels: `[H, W, frames · C]`.
 
   The oldest frame comes first. At an episode's start, zeros replace missing frames.
@@ -163,122 +135,101 @@ def num_frames(spec: dm_env.specs.Array) -> int:
   return spec.num_frames if isinstance(spec, StackedFrames) else 1
 
 
-class Image(_ByArguments):
-  """Images whose axes are not height, width and channels in this order.
-
-  Environments return them as they are; encoded (`encodings.make`), they are
-  `[H, W, C]`, where frames are joined along the channels, the first one first. The
-  layout `flat` makes one vector of an array that is not an image.
-  """
-
-  def __init__(
-    self, shape: tuple[int, ...], dtype: Any, layout: str, name: str | None = None
-  ):
-    """`layout` names the axes of `shape`, as `chw`; one of `LAYOUTS`.
-
-    Raises:
-      LayoutError: if there is no such layout, or it has another number of axes.
-    """
-    super().__init__(shape, dtype, name)
-    self.layout = layout
-    if layout not in LAYOUTS:
-      raise LayoutError(
-        f"there is no layout {layout!r} of images; use one of {', '.join(LAYOUTS)} "
-        "(c: channels, h: height, w: width, f: frames)."
-      )
-    if layout != "flat" and len(layout) != len(self.shape):
-      raise LayoutError(
-        f"the layout {layout!r} has {len(layout)} axes, but observations are of shape "
-        f"{self.shape}; use another one of {', '.join(LAYOUTS)}."
-      )
-
-  @property
-  def encoded(self) -> dm_env.specs.Array:
-    """The spec of the same images as `[H, W, C]`."""
-    if self.layout == "flat":
-      return dm_env.specs.Array((math.prod(self.shape),), self.dtype, self.name)
-    sides = dict(zip(self.layout, self.shape, strict=True))
-    channels = sides.get("f", 1) * sides.get("c", 1)
-    return dm_env.specs.Array((sides["h"], sides["w"], channels), self.dtype, self.name)
-
-  def encode(self, observation: Any) -> Any:
-    """One observation as `[H, W, C]`, for numpy or jax arrays."""
-    if self.layout != "flat":
-      axes = [self.layout.index(axis) for axis in "hwfc" if axis in self.layout]
-      observation = observation.transpose(axes)
-    return observation.reshape(self.encoded.shape)
-
-
 class Part(NamedTuple):
   """An array or a whole number in an observation that consists of several.
 
   Attributes:
     path: the keys and positions that lead to it.
-    spec: a `DiscreteArray` becomes one-hot.
+    size: how many numbers it is, or how many values the whole number has.
+    start: the least value of a whole number, which becomes one-hot; None: an array.
   """
 
   path: tuple[Any, ...]
-  spec: Any
+  size: int
+  start: int | None = None
 
   def __str__(self) -> str:
     return "".join(f"[{key!r}]" for key in self.path)
 
-  @property
-  def size(self) -> int:
-    is_number = isinstance(self.spec, dm_env.specs.DiscreteArray)
-    return int(self.spec.num_values) if is_number else math.prod(self.spec.shape)
+  def vector(self, observation: Any) -> np.ndarray:
+    """This part of an observation: float32 `[size]`.
 
-  def of(self, observation: Any) -> Any:
-    """This part of an observation."""
-    for key in self.path:
-      observation = observation[key]
-    return observation
-
-  def vector(self, value: Any) -> np.ndarray:
-    """The part as float32 `[size]`."""
-    if not isinstance(self.spec, dm_env.specs.DiscreteArray):
-      return np.asarray(value, np.float32).reshape(self.size)
+    Raises:
+      ValueError: if the observation has no such part, or another one.
+    """
+    value = observation
+    try:
+      for key in self.path:
+        value = value[key]
+      if self.start is None:
+        return np.asarray(value, np.float32).reshape(self.size)
+      number = np.asarray(value).item()
+      position = range(self.start, self.start + self.size).index(number)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+      needed = f"{self.size} numbers"
+      if self.start is not None:
+        needed = f"a whole number from {self.start} to {self.start + self.size - 1}"
+      raise ValueError(
+        f"the observation{self} is {value!r:.60}; it must be {needed}"
+      ) from error
     one_hot = np.zeros(self.size, np.float32)
-    one_hot[int(value) - int(self.spec.minimum)] = 1.0
+    one_hot[position] = 1.0
     return one_hot
 
 
-class JoinedArrays(_ByArguments):
+class JoinedArrays(_EqualByArguments):
   """Several arrays in dicts or tuples, joined into one float32 vector.
 
-  Dicts are in the order of their keys. An encoding (`encodings.make`) takes the vector,
-  or the dicts and tuples.
+  The order is gymnasium's (`gymnasium.spaces.flatten`): dicts by their sorted keys.
   """
 
   def __init__(self, parts: tuple[Part, ...], name: str | None = None):
-    super().__init__((sum(part.size for part in parts),), np.float32, name)
-    self.parts = tuple(Part(tuple(part.path), _plain(part.spec)) for part in parts)
+    self.parts = tuple(Part(tuple(path), size, start) for path, size, start in parts)
+    super().__init__((sum(part.size for part in self.parts),), np.float32, name)
 
   def join(self, observation: Any) -> np.ndarray:
-    """Dicts and tuples as the vector, without checks."""
-    return np.concatenate([part.vector(part.of(observation)) for part in self.parts])
+    """Dicts and tuples as the vector."""
+    return np.concatenate([part.vector(observation) for part in self.parts])
 
 
-def _plain(spec: Any) -> Any:
-  """What a part's spec says of its numbers, without its name, dtype and bounds."""
-  if isinstance(spec, dm_env.specs.DiscreteArray):
-    return DiscreteRange(int(spec.num_values), int(spec.minimum))
-  return dm_env.specs.Array(spec.shape, np.float32)
+def joined(leaves: Iterable[tuple[tuple[Any, ...], Any]]) -> JoinedArrays:
+  """The spec of the vector for `leaves`.
+
+  Raises:
+    TypeError: if one of them is not an array of real numbers.
+  """
+  return JoinedArrays(tuple(_part(path, spec) for path, spec in leaves))
 
 
-def parts(spec: Any, path: tuple[Any, ...] = ()) -> Iterator[Part]:
-  """The parts of a spec of dicts, tuples and lists."""
+def leaves(
+  spec: Any, path: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+  """The path and the spec of each array in dicts, tuples and lists."""
   if isinstance(spec, Mapping):
     for key in sorted(spec):
-      yield from parts(spec[key], (*path, key))
+      yield from leaves(spec[key], (*path, key))
   elif isinstance(spec, tuple | list):
     for key, item in enumerate(spec):
-      yield from parts(item, (*path, key))
+      yield from leaves(item, (*path, key))
   else:
-    yield Part(path, spec)
+    yield path, spec
 
 
-class CategoricalImage(_ByArguments):
+def _part(path: tuple[Any, ...], spec: Any) -> Part:
+  if isinstance(spec, dm_env.specs.DiscreteArray):
+    number = number_of_values("observations", spec.num_values)
+    return Part(path, number, int(spec.minimum))
+  part = Part(path, math.prod(getattr(spec, "shape", None) or ()))
+  if not isinstance(spec, dm_env.specs.Array) or spec.dtype.kind not in _REAL:
+    raise TypeError(
+      f"the part {part} of the environment's observations is {spec!r:.60}, but agents "
+      "here take arrays of real numbers: leave it out or encode it, for instance with "
+      "gymnasium.wrappers.FilterObservation or TransformObservation."
+    )
+  return part
+
+
+class CategoricalImage(_EqualByArguments):
   """Cells of numbers that are names of kinds, not sizes: uint8 `[H, W, C]`.
 
   Channel c of a cell is from 0 to n_c − 1, and networks receive it one-hot.
@@ -298,18 +249,10 @@ class CategoricalImage(_ByArguments):
       channels: the name and n_c of each channel.
       left_out: parts of the environment's observations that are not in the image.
       name: of the array.
-
-    Raises:
-      ValueError: if there is another number of channels in the shape.
     """
     super().__init__(shape, np.uint8, name)
     self.channels = tuple((str(label), int(number)) for label, number in channels)
     self.left_out = tuple(left_out)
-    if len(self.shape) != 3 or self.shape[-1] != len(self.channels):
-      raise ValueError(
-        f"an array of shape {self.shape} has not the channels {self.channels}; it is "
-        "(height, width, channels)."
-      )
 
   @property
   def num_categories(self) -> tuple[int, ...]:
@@ -328,7 +271,7 @@ class CategoricalImage(_ByArguments):
     return array
 
 
-class ImageWithState(_ByArguments):
+class ImageWithState(_EqualByArguments):
   """An image with an extra last row that holds numbers instead of pixels.
 
   uint8 `[H + 1, W, C]`: the first entries of the last row, in memory order, are
@@ -342,17 +285,6 @@ class ImageWithState(_ByArguments):
     """`entries` are the names of the numbers, at most W · C."""
     super().__init__(shape, np.uint8, name)
     self.entries = tuple(entries)
-    if len(self.shape) != 3 or min(self.shape) < 1 or self.shape[0] < 2:
-      raise ValueError(
-        f"an image with a row of state cannot have the shape {self.shape}; it is "
-        "(height + 1, width, channels), each of them at least 1."
-      )
-    room = self.shape[1] * self.shape[2]
-    if not 1 <= self.num_state <= room:
-      raise ValueError(
-        f"the row below an image of shape {self.shape} has room for 1 to {room} "
-        f"numbers, but {self.num_state} are named."
-      )
 
   @property
   def num_state(self) -> int:
@@ -381,7 +313,7 @@ class ImageWithState(_ByArguments):
     return np.concatenate([image, row])
 
 
-class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
+class IndexArray(_EqualByArguments, dm_env.specs.BoundedArray):
   """The index of a one-hot array: its 1 is in `entries[index]`; −1 for all zeros.
 
   Attributes:
@@ -397,59 +329,106 @@ class IndexArray(_ByArguments, dm_env.specs.BoundedArray):
     super().__init__((), np.int32, -1, len(self.entries) - 1, of.name)
 
 
-def of_array(
-  shape: tuple[int, ...], dtype: Any, name: str | None = None, layout: str | None = None
-) -> dm_env.specs.Array:
-  """The spec of observations that are one array: an `Image` if its axes say so.
+def to_image(array: Any) -> Any:
+  """An array of numpy or jax as `[H, W, C]`, if it is an image with other axes.
 
   The channels are the axis that is smaller than the two others, or that differs from
-  the two others, which are equal. This holds for arrays of uint8 with sides of at
-  least 5 pixels, and for floats with sides of at least 36; `[H, W]` of uint8 with such
-  sides are grey. Four axes are frames of images.
-
-  Args:
-    shape: of the array.
-    dtype: of the array.
-    name: of the array.
-    layout: of the axes; None: it is found as above.
-
-  Raises:
-    LayoutError: if the layout cannot be found, or does not fit.
+  the two others, which are equal: `[C, H, W]` is transposed. `[H, W]` gets an axis, and
+  the channels of frames `[F, ...]` are joined, the first one first. An array is an
+  image if it is uint8 with sides of at least 5 pixels (36 of `[H, W]`), or of floats
+  with sides of at least 36. Where the shape leaves a doubt, nothing changes.
   """
-  layout = layout or _find_layout(tuple(shape), np.dtype(dtype))
-  if layout is None or (layout == "hwc" and len(shape) == 3):
-    return dm_env.specs.Array(shape, dtype, name)
-  return Image(shape, dtype, layout, name)
+  shape = array.shape
+  axes = _image_axes(shape, np.dtype(array.dtype))
+  if axes is None:
+    return array
+  height, width, *channels = (shape[axis] for axis in axes)
+  return array.transpose(axes).reshape(height, width, math.prod(channels))
 
 
-def split_layout(name: str) -> tuple[str, str | None]:
-  """Splits `name,layout=chw` into a name and the layout of images; None: not given."""
-  name, _, layout = name.partition(",layout=")
-  return name, layout or None
-
-
-def _find_layout(shape: tuple[int, ...], dtype: np.dtype) -> str | None:
-  """The layout of an array; None if it is `[H, W, C]`, or no image."""
-  if dtype != np.uint8 and dtype.kind != "f":
-    return None
+def _image_axes(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...] | None:
+  """The order of axes that makes an array an image; None: it stays as it is."""
   is_bytes = dtype == np.uint8
   if len(shape) == 2:
-    is_grey = is_bytes and min(shape) >= _LEAST_SIDE_OF_PICTURE
-    return "hw" if is_grey else None
+    return (0, 1) if is_bytes and min(shape) >= _LEAST_SIDE_OF_PICTURE else None
   least = _LEAST_SIDE if is_bytes else _LEAST_SIDE_OF_PICTURE
-  if len(shape) not in (3, 4) or sorted(shape[-3:])[1] < least:
+  is_image = is_bytes or dtype.kind == "f"
+  if not is_image or len(shape) not in (3, 4) or sorted(shape[-3:])[1] < least:
     return None
-  a, b, c = shape[-3:]
-  frames = "f" * (len(shape) - 3)
-  if c < min(a, b) or a == b != c:
-    return f"{frames}hwc" if frames else None
-  if a < min(b, c) or b == c != a:
-    return f"{frames}chw"
-  if not is_bytes:
-    return None
-  raise LayoutError(
-    f"the observations are images of shape {shape}, of which it is not clear what axis "
-    f"the channels are; add ,layout={frames}hwc or ,layout={frames}chw to the "
-    "environment's name, or ,layout=flat if they are no images (in Python: "
-    "layout='chw' of environments.wrap or BonusWrapper)."
+  frames = tuple(range(len(shape) - 3))
+  a, b, c = range(len(frames), len(shape))
+  first, second, third = shape[-3:]
+  if third < min(first, second) or first == second != third:
+    return (a, b, *frames, c) if frames else None
+  if first < min(second, third) or second == third != first:
+    return (b, c, *frames, a)
+  return None
+
+
+def number_of_values(quantity: str, number: Any) -> int:
+  """The number of values of a discrete space.
+
+  Raises:
+    TypeError: if it is not a whole number from 1 to 2²⁰.
+  """
+  if not isinstance(number, int | np.integer) or not 1 <= number <= _MAX_VALUES:
+    raise TypeError(
+      f"the environment's {quantity} have {number!r} values; agents here have an input "
+      f"or output for each: it must be a whole number from 1 to {_MAX_VALUES:,}."
+    )
+  return int(number)
+
+
+# Specs of observations that `from_record` reads, by the name of their class.
+_RECORDED = {
+  cls.__name__: cls
+  for cls in (
+    *(dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState),
+    *(JoinedArrays, CategoricalImage),
   )
+}
+
+
+def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
+  """A spec in JSON's types, for `from_record`."""
+  arguments = spec.observations._get_constructor_kwargs()
+  if "dtype" in arguments:
+    arguments["dtype"] = np.dtype(arguments["dtype"]).name
+  return {
+    "observations": {"class": type(spec.observations).__name__, **arguments},
+    "num_actions": int(spec.actions.num_values),
+  }
+
+
+def from_record(record: Any) -> EnvironmentSpec:
+  """The inverse of `to_record`; JSON's lists become tuples.
+
+  Raises:
+    ValueError: if the record is none of `to_record`'s.
+  """
+  try:
+    arguments = dict(record["observations"])
+    cls = _RECORDED[arguments.pop("class")]
+    return EnvironmentSpec(
+      cls(**{key: _tuples(value) for key, value in arguments.items()}),
+      dm_env.specs.DiscreteArray(record["num_actions"], np.int32, "action"),
+    )
+  except (KeyError, TypeError, ValueError) as error:
+    raise ValueError(
+      f"the spec {record!r:.60} of an environment cannot be read ({error})."
+    ) from error
+
+
+def _tuples(value: Any) -> Any:
+  return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def describe(spec: EnvironmentSpec) -> str:
+  """`observations of uint8 (84, 84, 4) and 6 actions`."""
+  observations = spec.observations
+  kind = f"{np.dtype(observations.dtype).name} {tuple(observations.shape)}"
+  if num_frames(observations) > 1:
+    kind += f" ({num_frames(observations)} frames)"
+  if isinstance(observations, OneHotArray):
+    kind = f"one of {math.prod(observations.shape)} values"
+  return f"observations of {kind} and {spec.actions.num_values} actions"

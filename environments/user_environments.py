@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import dm_env
 
 from explorax import environments
-from explorax.environments import errors, specs, standard
+from explorax.environments import errors, settings, standard
 
 if TYPE_CHECKING:
   import gymnasium
@@ -44,19 +44,17 @@ def load(
 ) -> standard.StandardEnvironment:
   """Calls `function_name` of `module_name`, and wraps the environment it returns.
 
-  The function (or class) receives `seed=` if it has this parameter, and no arguments
-  otherwise; a gymnasium environment is also seeded at its first reset. The current
-  directory is importable: it is added to the end of `sys.path`.
-
-  `function_name` may end in `,layout=chw`; see `wrap`.
+  The function (or class) receives the arguments behind its name (`make/size=8`), and
+  `seed=` if it has this parameter; a gymnasium environment is also seeded at its first
+  reset, and so are the global generators of `random` and `numpy.random` before the
+  call. The current directory is importable: it is added to the end of `sys.path`.
 
   Raises:
-    ValueError: if there is no such module or function, or if it raises an exception
-      (the error's cause).
+    ValueError: if there is no such module or function.
     TypeError: if it is not a function, needs other arguments, or does not return an
       environment of a supported protocol with discrete actions.
   """
-  function_name, layout = specs.split_layout(function_name)
+  function_name, arguments = settings.split(function_name)
   name = f"{module_name}:{function_name}"
   module = _import(module_name)
   function = getattr(module, function_name, None)
@@ -72,55 +70,60 @@ def load(
       "returns an environment."
     )
   signature = inspect.signature(function)
-  arguments = {"seed": seed} if "seed" in signature.parameters else {}
+  if "seed" in signature.parameters:
+    arguments.setdefault("seed", seed)
   try:
     signature.bind(**arguments)
   except TypeError as error:
     raise TypeError(
-      f"'{name}' is called with no arguments or with seed= alone, but its signature "
-      f"is {signature}; give its other parameters defaults or write a function that "
-      "fills them in."
+      f"'{name}' is called with seed=, if it takes it, and the arguments behind its "
+      f"name, as in '{name}/size=8', but its signature is {signature}: {error}."
     ) from error
+  standard.seed_global_generators(seed)
   try:
     environment = function(**arguments)
-  except (Exception, SystemExit) as error:
-    raise _failed(f"the function '{name}'", error) from error
+  except SystemExit as error:
+    raise ValueError(f"'{name}' raised SystemExit.") from error
   try:
-    return wrap(environment, seed=seed, layout=layout)
-  except (TypeError, specs.LayoutError) as error:
-    line = errors.users_line(error)
-    where = f" ({line})" if line else ""
-    raise type(error)(f"'{name}': {error}{where}") from error
-  except (Exception, SystemExit) as error:
-    raise _failed(f"the environment of '{name}'", error) from error
+    return wrap(environment, seed=seed)
+  except TypeError as error:
+    if errors.users_line(error):  # It is of the user's own code.
+      raise
+    raise TypeError(f"'{name}' ({errors.definition(function)}): {error}") from error
 
 
-def wrap(
-  environment: Any, *, seed: int, layout: str | None = None
-) -> standard.StandardEnvironment:
+def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
   """Converts an environment of any supported protocol to the one that agents take.
 
   Args:
     environment: a `dm_env.Environment`, a `gymnasium.Env`, or one whose `reset` and
       `step` are pure functions of JAX (`jax_types.Environment`, or a protocol of
       `gymnax_adapter`), alone or in a tuple with its parameters.
-    seed: for an environment of pure functions, or for the first reset of a gymnasium
-      environment; a dm_env environment is seeded when it is made, and ignores it.
+    seed: for an environment of pure functions, for the first reset of a gymnasium
+      environment, and for the global generators of `random` and `numpy.random`; a
+      dm_env environment is seeded when it is made.
+
+  Raises:
+    TypeError: if it is none of these, or agents cannot act in it.
   """
   if isinstance(environment, standard.StandardEnvironment):
     return environment
-  if isinstance(environment, dm_env.Environment):
-    return standard.StandardEnvironment(environment, layout=layout)
   # A gymnasium environment can exist only if gymnasium is already imported.
   gymnasium = sys.modules.get("gymnasium")
+  if isinstance(environment, dm_env.Environment):
+    standard.seed_global_generators(seed)
+    return standard.StandardEnvironment(environment)
   if gymnasium is not None and isinstance(environment, gymnasium.Env):
-    return environments.gymnasium_environments.wrap(
-      environment, seed=seed, layout=layout
+    return environments.gymnasium_environments.wrap(environment, seed=seed)
+  if gymnasium is not None and isinstance(environment, gymnasium.vector.VectorEnv):
+    raise TypeError(
+      f"a {type(environment).__name__} is a vector of {environment.num_envs} "
+      "environments; give a single one: num_envs of the run makes several of it."
     )
   pure = environments.gymnax_adapter.adapt(environment)
   if pure is not None:
     jax_environment = environments.jax_adapter.JaxEnvironment(*pure, seed=seed)
-    return standard.StandardEnvironment(jax_environment, layout=layout)
+    return standard.StandardEnvironment(jax_environment)
   kind = f"{type(environment).__module__}.{type(environment).__qualname__}"
   raise TypeError(
     "expected an environment: a dm_env.Environment, a gymnasium.Env or an object whose "
@@ -138,20 +141,9 @@ def _import(module_name: str) -> Any:
   except ModuleNotFoundError as error:
     # If another module is missing, the error is in the user's own code.
     if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-      raise _failed(f"the module {module_name!r}", error) from error
+      raise
     raise ValueError(
       f"{error.name!r} is neither a kind of environment ({', '.join(KINDS)}) nor a "
       f"module that can be imported (installed, on the PYTHONPATH or in {directory})"
       + errors.did_you_mean(error.name, KINDS)
     ) from error
-  except (Exception, SystemExit) as error:
-    raise _failed(f"the module {module_name!r}", error) from error
-
-
-def _failed(what: str, error: BaseException) -> ValueError:
-  """The error to raise from an exception of the user's own code: one sentence."""
-  said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-  return ValueError(
-    f"{what} raised {said} ({errors.place(error)}); correct it "
-    "(--debug shows the traceback)."
-  )

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from explorax.environments import errors as environment_errors
 from explorax.experiments import compilation, errors, flag_table, signals
 from explorax.experiments.recording import console as console_lib
 
@@ -138,9 +139,12 @@ def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:
   if "--debug" in argv:
     traceback.print_exception(error)
   text = errors.missing_extra(error) or str(error)
-  if not isinstance(error, _REFUSALS):
+  line = environment_errors.users_line(error)
+  if line or not isinstance(error, _REFUSALS):
     given = [f"{name}={os.environ[name]}" for name in _OF_JAX if name in os.environ]
     with_them = f" (perhaps by {', '.join(given)})" if given else ""
-    text = f"{errors.describe(error)}{with_them}; --debug shows the traceback."
+    where = f" ({line})" if line else ""
+    said = errors.describe(error)
+    text = f"{said}{where}{with_them}; --debug shows the traceback."
   console_lib.print_error(text)
   return exit_code

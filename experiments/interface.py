@@ -436,7 +436,7 @@ def _evaluation(
     return config, None
   if config.video:
     raise ValueError("video=True needs an environment by its name.")
-  seed, layout = job_lib.environment_seed(config.seed, common.EVALUATION, 0), None
+  seed = job_lib.environment_seed(config.seed, common.EVALUATION, 0)
   if isinstance(env, str):
     name = environments.evaluation_name(env)
     return config, environments.make(name, seed=seed)
@@ -445,8 +445,6 @@ def _evaluation(
       env = made.raw.pure
     else:  # Of gymnasium, which may not be installed.
       env = getattr(made.raw, "recreated", lambda: None)()
-      spec = made.observation_spec()
-      layout = getattr(spec, "layout", "hwc" if len(spec.shape) == 3 else None)
     if env is None and config.eval_every is None:
       return dataclasses.replace(config, eval_episodes=0), None
     if env is None:
@@ -454,7 +452,7 @@ def _evaluation(
         f"eval_every={config.eval_every} needs a second environment; give "
         "evaluation_env."
       )
-  return config, environments.wrap(env, seed=seed, layout=layout)
+  return config, environments.wrap(env, seed=seed)
 
 
 def _check(flags: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from explorax import environments
 from explorax.agents import types
 from explorax.agents.replay import memory
 from explorax.agents.wiring import builder
-from explorax.environments import rendering, spec_records, standard
+from explorax.environments import rendering, specs, standard
 from explorax.experiments import (
   callbacks,
   checkpoint,
@@ -461,7 +461,7 @@ def make_record(
   return {
     "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
     **settings_record(config, agent_config),
-    **({} if spec is None else {"spec": spec_records.to_record(spec)}),
+    **({} if spec is None else {"spec": specs.to_record(spec)}),
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
   }

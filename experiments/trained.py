@@ -23,7 +23,6 @@ from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import (
   atari_profiles,
-  spec_records,
   specs,
   user_environments,
 )
@@ -110,7 +109,7 @@ class Trained(NamedTuple):
   @property
   def spec(self) -> types.EnvironmentSpec:
     """Of the environment."""
-    return spec_records.from_record(self.record["spec"])
+    return specs.from_record(self.record["spec"])
 
   def environment(self) -> str:
     """The name of the environment for evaluation.
@@ -131,7 +130,7 @@ class Trained(NamedTuple):
     """
     if self.spec == spec:
       return
-    ours, theirs = spec_records.describe(self.spec), spec_records.describe(spec)
+    ours, theirs = specs.describe(self.spec), specs.describe(spec)
     if ours == theirs:
       ours, theirs = f"{self.spec.observations}", f"{spec.observations}"
     raise errors.SetUpError(
@@ -485,7 +484,12 @@ class Policy:
       observation = spec.join(observation)
     elif isinstance(observation, Mapping) and len(observation) == 1:
       (observation,) = observation.values()
-    array = np.asarray(observation)
+    array, shape = np.asarray(observation), tuple(spec.shape)
+    if array.ndim and shape not in (array.shape, array.shape[1:]):
+      image = specs.to_image(array)
+      if image.shape == shape:
+        return image
+      return np.stack([specs.to_image(np.asarray(each)) for each in array])
     if not isinstance(spec, specs.OneHotArray) or array.ndim:
       return array
     number, one_hot = int(array), np.zeros(spec.shape, np.float32)

@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from explorax.environments import gymnax_adapter
+
 _SIDE = 7  # Of the view; the agent is in the middle of the last row.
 _FLOOR, _WALL = (1, 0, 0), (2, 5, 0)
 _CARRIED = ("key", "ball", "box")
@@ -44,20 +46,16 @@ def _time_limit(task: str) -> int:
   return 20 * size if task.startswith("MultiRoom") else 30 * size**2
 
 
-class _WithoutPictures:
+class _WithoutPictures(gymnax_adapter.NavixAdapter):
   """An environment whose state has no pictures of the grid, which only `rgb` needs."""
 
-  def __init__(self, environment: Any):
-    self._environment = environment
-    self.action_space = environment.action_space
-    self.max_steps = environment.max_steps
-    self.observation_fn = environment.observation_fn
+  def reset(self, key: jax.Array) -> tuple[Any, Any]:
+    observation, timestep = super().reset(key)
+    return observation, self._without(timestep)
 
-  def reset(self, key: jax.Array) -> Any:
-    return self._without(self._environment.reset(key))
-
-  def step(self, timestep: Any, action: jax.Array) -> Any:
-    return self._without(self._environment.step(timestep, action))
+  def step(self, timestep: Any, action: jax.Array) -> tuple[Any, ...]:
+    observation, timestep, *others = super().step(timestep, action)
+    return observation, self._without(timestep), *others
 
   def _without(self, timestep: Any) -> Any:
     cache = timestep.state.cache.replace(patches=jnp.zeros((), jnp.uint8))

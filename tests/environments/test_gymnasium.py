@@ -1,4 +1,6 @@
-"""gymnasium's environments: ends, seeds, spaces."""
+"""gymnasium's environments: ends, seeds, spaces, and what else is given as one."""
+
+import random
 
 import gymnasium
 import numpy as np
@@ -64,7 +66,7 @@ def test_a_flag_that_is_neither_true_nor_false_is_refused(flag):
       environment.step(0)
 
 
-@pytest.mark.parametrize("observation", [1.7, "3", [1, 2], np.ma.masked, 2 + 0j])
+@pytest.mark.parametrize("observation", [1.7, "3", [1, 2], np.ma.masked, 6])
 def test_a_discrete_observation_that_is_no_whole_number_is_refused(observation):
   class Odd(Scripted):
     def _observe(self):
@@ -72,7 +74,7 @@ def test_a_discrete_observation_that_is_no_whole_number_is_refused(observation):
 
   environment = environments.wrap(Odd(space=SPACES.Discrete(5, start=1)), seed=0)
   environment.reset()
-  with pytest.raises(TypeError, match="whole number"):
+  with pytest.raises(ValueError, match="whole number from 1 to 5"):
     environment.step(0)
 
 
@@ -115,3 +117,70 @@ def test_array_spaces(space, dtype):
 def test_other_spaces_are_refused(spaces, name):
   with pytest.raises(TypeError, match=name):
     environments.wrap(Scripted(**spaces), seed=0)
+
+
+class FourValues(Scripted):
+  def step(self, action):
+    return (*super().step(action)[:3], {})
+
+
+class OneValue(Scripted):
+  def reset(self, *, seed=None, options=None):
+    return super().reset()[0]
+
+
+class Seedless(Scripted):
+  def reset(self):
+    return super().reset()
+
+
+@pytest.mark.parametrize(
+  ("make", "message"),
+  [
+    (FourValues, r"FourValues.step \(test_gymnasium.py:\d+\) returned 4 values"),
+    (OneValue, r"OneValue.reset \(test_gymnasium.py:\d+\) returned one value"),
+    (Seedless, r"reset\(self\) \(test_gymnasium.py:\d+\) does not take a seed"),
+    (
+      lambda: gymnasium.make_vec("CartPole-v1", num_envs=2),
+      r"VectorEnv is a vector of 2 environments",
+    ),
+  ],
+)
+def test_other_protocols_are_refused_with_the_users_line(make, message):
+  with pytest.raises(TypeError, match=message) as caught:
+    environment = environments.wrap(make(), seed=0)
+    environment.reset()
+    environment.step(0)
+  assert "\n" not in str(caught.value)
+
+
+def test_an_id_that_this_process_does_not_know_is_refused_with_advice():
+  with pytest.raises(ValueError, match="'gym:MODULE:Registered-Elsewhere-v3'"):
+    environments.make("gym:Registered-Elsewhere-v3", seed=0)
+
+
+def test_arguments_follow_the_name():
+  slippery, sure = (
+    environments.make(f"gym:FrozenLake-v1/is_slippery={value},map_name=8x8", seed=0)
+    for value in ("true", "False")
+  )
+  assert sure.observation_spec().shape == (64,)
+  played = [
+    [env.step(1).observation.argmax() for _ in range(4)] for env in (slippery, sure)
+  ]
+  assert played[1] == [0, 8, 16, 24] != played[0]
+  with pytest.raises(ValueError, match="slipery"):
+    environments.make("gym:FrozenLake-v1/is_slipery=true", seed=0)
+
+
+def test_global_generators_follow_the_seed():
+  class Global(Scripted):
+    def _observe(self):
+      return np.array([random.random(), np.random.random()])
+
+  def play(seed):
+    environment = environments.wrap(Global(), seed=seed)
+    return [environment.reset().observation, environment.step(0).observation]
+
+  np.testing.assert_array_equal(play(2), play(2))
+  assert not np.array_equal(play(2), play(3))

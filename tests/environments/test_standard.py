@@ -1,14 +1,12 @@
 """The one convention: dtypes, protocol, and what is refused."""
 
-import pickle
-
 import dm_env
 import fakes
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import errors, specs, standard
+from explorax.environments import specs, standard
 
 pytestmark = pytest.mark.ops
 
@@ -107,11 +105,11 @@ def test_discrete_observations_become_one_hot():
   observation = environment.reset().observation
   environment.observation_spec().validate(observation)
   np.testing.assert_array_equal(observation, [0, 0, 1, 0])
-  with pytest.raises(ValueError, match=r"observation 4 .* allows 0 to 3"):
+  with pytest.raises(ValueError, match=r"a whole number from 0 to 3"):
     environment.step(0)
   for odd in (1.5, None, "2", np.nan, [1, 2]):
     raw = Scripted([dm_env.restart(odd)], spec)
-    with pytest.raises(TypeError, match="it must be one whole number"):
+    with pytest.raises(ValueError, match="it must be a whole number"):
       standard.StandardEnvironment(raw).reset()
 
 
@@ -124,16 +122,9 @@ def test_non_finite_rewards_are_refused_with_their_place(value):
   environment.step(0)
   environment.step(0)
   environment.reset()
-  with pytest.raises(environments.NonFiniteError) as caught:
+  message = r"in its reward at step 1 of episode 2 \(environment step 3\)"
+  with pytest.raises(environments.NonFiniteError, match=message):
     environment.step(0)
-  error = caught.value
-  assert (error.quantity, error.episode, error.step, error.total_steps) == (
-    "reward",
-    2,
-    1,
-    3,
-  )
-  assert f"{float(value)} in its reward at step 1 of episode 2" in str(error)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -145,19 +136,10 @@ def test_non_finite_observations_are_refused(value, at_reset):
     dm_env.transition(0.0, bad),
   ]
   environment = standard.StandardEnvironment(Scripted(timesteps))
-  with pytest.raises(environments.NonFiniteError) as caught:
+  message = f"{value} in its observation at step {0 if at_reset else 1}"
+  with pytest.raises(environments.NonFiniteError, match=message):
     environment.reset()
     environment.step(0)
-  assert caught.value.quantity == "observation"
-  assert caught.value.step == (0 if at_reset else 1)
-  np.testing.assert_equal(caught.value.value, value)
-
-
-def test_non_finite_error_survives_pickling():
-  error = errors.NonFiniteError("reward", np.inf, episode=3, step=4, total_steps=24)
-  twin = pickle.loads(pickle.dumps(error))
-  assert str(twin) == str(error)
-  assert twin.__dict__ == error.__dict__
 
 
 def _transition(reward=0.0, discount=1.0):
@@ -178,7 +160,6 @@ def _transition(reward=0.0, discount=1.0):
     (dm_env.restart(_observation()), ValueError, "began an episode"),
     (dm_env.transition(0.0, np.zeros((2, 1))), ValueError, r"\(2, 1\)"),
     (dm_env.transition(0.0, "a word"), TypeError, "'a word'"),
-    (dm_env.transition(0.0, [[1], [2, 3]]), TypeError, "observation"),
     (_transition()._replace(step_type=7), ValueError, "step type 7"),
   ],
 )
@@ -186,8 +167,9 @@ def test_timesteps_that_break_the_protocol_are_refused(timestep, kind, value):
   raw = Scripted([dm_env.restart(_observation()), timestep])
   environment = standard.StandardEnvironment(raw)
   environment.reset()
-  with pytest.raises(kind, match=f"{value}.* at step 1 of episode 1"):
+  with pytest.raises(kind, match=value) as caught:
     environment.step(0)
+  assert "at step 1 of episode 1, " in str(caught.value)
 
 
 def test_observations_that_their_dtype_cannot_hold_are_refused():
@@ -195,9 +177,7 @@ def test_observations_that_their_dtype_cannot_hold_are_refused():
   timesteps = [dm_env.restart([3, 4]), dm_env.transition(0.0, [3.0, 0.5])]
   environment = standard.StandardEnvironment(Scripted(timesteps, spec))
   assert environment.reset().observation.tolist() == [3, 4]
-  with pytest.raises(
-    ValueError, match=r"0\.5 in the observation at step 1 of episode 1"
-  ):
+  with pytest.raises(ValueError, match=r"at step 1 of episode 1.* uint8"):
     environment.step(0)
 
 

@@ -38,10 +38,10 @@ def test_navix_has_minigrids_view_and_limits(task, limit):
   pytest.importorskip("navix")
   with jax.numpy_rank_promotion("allow"):  # navix needs it.
     environment = navix_tasks.make(task)
-    timestep = jax.jit(environment.reset)(jax.random.PRNGKey(0))
+    observation, _ = jax.jit(environment.reset)(jax.random.PRNGKey(0))
   assert environment.max_steps == limit
-  assert timestep.observation.shape == (7, 7, 3)
-  assert timestep.observation[-1, 3].tolist() == [1, 0, 0]  # It carries nothing.
+  assert observation.shape == (7, 7, 3)
+  assert observation[-1, 3].tolist() == [1, 0, 0]  # It carries nothing.
 
 
 def test_successes_are_counted_by_the_parts_of_a_run():

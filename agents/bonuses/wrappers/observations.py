@@ -20,7 +20,6 @@ _LARGEST_GRID = 35  # Images of bytes with greater sides are no cells of MiniGri
 def make_encoding(
   space: gymnasium.Space,
   view: str | None,
-  layout: str | None,
   env: gymnasium.Env | None,
 ) -> tuple[dm_env.specs.Array, Callable[[Any], np.ndarray]]:
   """The spec of encoded observations, and the function that encodes one.
@@ -42,7 +41,7 @@ def make_encoding(
       "gymnasium.wrappers.TransformObservation."
     )
   dtype = np.uint8 if space.dtype == np.uint8 else np.float32
-  dense = encodings.Dense(specs.of_array(space.shape, dtype, None, layout))
+  dense = encodings.Dense(dm_env.specs.Array(space.shape, dtype))
   return dense.spec, dense
 
 

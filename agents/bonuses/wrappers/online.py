@@ -102,7 +102,6 @@ class OnlineBonus:
     seed: int = 0,
     update_period: int = 8,
     view: str | None = None,
-    layout: str | None = None,
     env: gymnasium.Env | None = None,
   ):
     """The bonus before the first step.
@@ -119,7 +118,6 @@ class OnlineBonus:
       seed: of the bonus's networks.
       update_period: steps of the vector between two updates.
       view: `minigrid`, whose numbers are names of kinds, or `array`; None: `env` says.
-      layout: the axes of images, such as `chw`; None: found from their shape.
       env: one of the environments, if it is in this process.
 
     Raises:
@@ -136,9 +134,7 @@ class OnlineBonus:
       )
     if update_period < 1:
       raise ValueError(f"update_period is {update_period}; it must be at least 1.")
-    spec, self._encode = observations_lib.make_encoding(
-      observation_space, view, layout, env
-    )
+    spec, self._encode = observations_lib.make_encoding(observation_space, view, env)
     self._first_action, num_actions = None, 1
     if isinstance(action_space, gymnasium.spaces.Discrete):
       self._first_action, num_actions = int(action_space.start), int(action_space.n)
