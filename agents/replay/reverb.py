@@ -1,4 +1,4 @@
-"""Replay in a Reverb server, in this process or another (Python 3.11 only)."""
+"""Replay in a Reverb server in this process (Python 3.11 only)."""
 
 import collections
 import pathlib
@@ -7,7 +7,7 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import reverb
@@ -31,64 +31,99 @@ _BYTES_AT_ONCE = 2**24
 _SMALL_CHUNK_BYTES = 4096
 
 
-def _packers(agent: types.Agent) -> dict[str, packing.RecordPacker]:
-  """The packers of each kind of record, by name, in the order of an item's columns."""
-  columns = adder.column_specs(agent)
-  first = {name: columns.pop(name) for name in agent.replay.first_row_extras}
-  packers = {}
-  if agent.replay.num_frames > 1:
-    frame = {"observation": columns.pop("observation")}
-    packers[FRAMES] = packing.RecordPacker(frame)
-  packers[ROWS] = packing.RecordPacker(columns)
+class _Kind(NamedTuple):
+  """A kind of records.
+
+  Attributes:
+    packer: of its columns.
+    length: how many of them a window has, one after the other; 0: one of its first row.
+  """
+
+  packer: packing.RecordPacker
+  length: int
+
+  @property
+  def shape(self) -> tuple[int, ...]:
+    """Of a window's records, in bytes."""
+    lengths = (self.length,) if self.length else ()
+    return (*lengths, self.packer.num_bytes)
+
+
+def _kinds(agent: types.Agent) -> dict[str, _Kind]:
+  """Name → kind, in the order of an item's columns."""
+  spec, columns = agent.replay, adder.column_specs(agent)
+  first = {name: columns.pop(name) for name in spec.first_row_extras}
+  kinds = {}
   if first:
-    packers[FIRST] = packing.RecordPacker(first)
-  return dict(sorted(packers.items()))
+    kinds[FIRST] = _Kind(packing.RecordPacker(first), 0)
+  if spec.num_frames > 1:
+    frame = {"observation": columns.pop("observation")}
+    kinds[FRAMES] = _Kind(packing.RecordPacker(frame), spec.window_frames)
+  kinds[ROWS] = _Kind(packing.RecordPacker(columns), spec.window_rows)
+  return kinds
 
 
-def _lengths(spec: types.ReplaySpec) -> dict[str, int]:
-  """The number of records of each kind in a window; one for first-row records."""
-  return {ROWS: spec.window_rows, FRAMES: spec.window_frames}
-
-
-def make_table(agent: types.Agent) -> reverb.Table:
-  """The table of an agent's windows: first in, first out.
+class ReverbReplay:
+  """A Reverb server with a table of an agent's windows, first in, first out.
 
   One thread acts and learns in turn, so the only limit on sampling is a minimum of one
   window; the runner decides when learning starts, and no call can block forever.
   """
-  spec = agent.replay
-  packers = _packers(agent)
-  lengths = _lengths(spec)
-  signature = {}
-  for name, packer in packers.items():
-    rows = (lengths[name],) if name in lengths else ()
-    shape = (*rows, packer.num_bytes)
-    signature[name] = tf.TensorSpec(shape, tf.uint8, name=name)
-  sampler = (
-    reverb.selectors.Prioritized(spec.priority_exponent)
-    if spec.priority_exponent > 0
-    else reverb.selectors.Uniform()
-  )
-  return reverb.Table(
-    name=TABLE,
-    sampler=sampler,
-    remover=reverb.selectors.Fifo(),
-    max_size=spec.max_windows,
-    rate_limiter=reverb.rate_limiters.MinSize(1),
-    signature=signature,
-  )
 
+  def __init__(
+    self,
+    agent: types.Agent,
+    folder: pathlib.Path | None = None,
+    *,
+    private: bool = True,
+  ):
+    """Starts the server.
 
-class ReverbClient:
-  """Writes to and samples from a table of any Reverb server."""
-
-  def __init__(self, agent: types.Agent, address: str):
-    """Connects to the server at `address` (`host:port`) for the windows of `agent`."""
+    Args:
+      agent: of the windows.
+      folder: written by `save_to`, to resume from; None to start.
+      private: whether to accept only this machine; Reverb has no authentication.
+    """
     self._agent = agent
-    self._spec = agent.replay
-    self._address = address
-    self._client = reverb.Client(address)
+    self._spec = spec = agent.replay
+    self._kinds = _kinds(agent)
+    # Reverb restores the checkpoint in its folder, and keeps only the newest one.
+    self._folder = tempfile.mkdtemp(prefix="explorax_")
+    self._remove_folder = weakref.finalize(
+      self, shutil.rmtree, self._folder, ignore_errors=True
+    )
+    if folder is not None:
+      shutil.copytree(folder, self._folder, dirs_exist_ok=True)
+    sampler = (
+      reverb.selectors.Prioritized(spec.priority_exponent)
+      if spec.priority_exponent > 0
+      else reverb.selectors.Uniform()
+    )
+    table = reverb.Table(
+      name=TABLE,
+      sampler=sampler,
+      remover=reverb.selectors.Fifo(),
+      max_size=spec.max_windows,
+      rate_limiter=reverb.rate_limiters.MinSize(1),
+      signature={
+        name: tf.TensorSpec(kind.shape, tf.uint8, name=name)
+        for name, kind in self._kinds.items()
+      },
+    )
+    checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
+      path=self._folder
+    )
+    self._server = reverb.Server([table], None, checkpointer)
+    if private:
+      _restrict(self.port)
+    self._address = f"localhost:{self.port}"
+    self._client = reverb.Client(self._address)
     self._writers: list[ReverbWriter] = []
+
+  @property
+  def port(self) -> int:
+    """The port at which the server listens."""
+    return self._server.port
 
   def writer(self) -> "ReverbWriter":
     self._writers.append(ReverbWriter(self._agent, self._address))
@@ -113,15 +148,15 @@ class ReverbClient:
     )
     # Several batches at once: tf.data's and Reverb's costs are per call. A single batch
     # of sequences of frames already takes as long as many calls.
-    packers, lengths = _packers(self._agent), _lengths(self._spec)
-    num_bytes = sum(lengths.get(n, 1) * each.num_bytes for n, each in packers.items())
+    num_bytes = sum(int(np.prod(kind.shape)) for kind in self._kinds.values())
     fitting = _BYTES_AT_ONCE // (size * num_bytes)
     num_batches = min(max(1, fitting), _BATCHES_AT_ONCE)
     dataset = dataset.batch(num_batches * size, drop_remainder=True)
-    for writer in self._writers:
-      writer.flush()
+    self._flush()
     for item in dataset.prefetch(1).as_numpy_iterator():
-      columns = {name: packers[name].unpack(item.data[name]) for name in packers}
+      columns = {
+        name: kind.packer.unpack(item.data[name]) for name, kind in self._kinds.items()
+      }
       first = columns.pop(FIRST, {})
       rows = {**columns.pop(FRAMES, {}), **columns[ROWS]}
       probabilities = item.info.probability.astype(np.float32)
@@ -137,80 +172,21 @@ class ReverbClient:
           ),
         )
 
-  def checkpoint(self) -> None:
-    """Lets the server write its checkpoint, including all writes of this client."""
-    for writer in self._writers:
-      writer.flush()
-    self._client.checkpoint()
-
-  def close(self) -> None:
-    for writer in self._writers:
-      writer.close()
-
-
-class ReverbReplay:
-  """A Reverb server in this process, and its client."""
-
-  def __init__(
-    self,
-    agent: types.Agent,
-    tables: list[reverb.Table],
-    folder: pathlib.Path | None = None,
-    *,
-    private: bool = True,
-    port: int | None = None,
-    scratch: str | None = None,
-  ):
-    """Starts the server.
-
-    Args:
-      agent: of the windows.
-      tables: one table from `make_table`.
-      folder: written by `save_to`, to resume from; None to start.
-      private: whether to accept only this machine; Reverb has no authentication.
-      port: for the server; None: any free one. Clients of a server that died reconnect
-        to its replacement at the same port.
-      scratch: a folder for Reverb's files that `save_to` copies; None: the system's
-        folder for temporary files.
-    """
-    # Reverb restores the checkpoint in its folder, and keeps only the newest one.
-    self._folder = tempfile.mkdtemp(prefix="explorax_", dir=scratch)
-    self._remove_folder = weakref.finalize(
-      self, shutil.rmtree, self._folder, ignore_errors=True
-    )
-    if folder is not None:
-      shutil.copytree(folder, self._folder, dirs_exist_ok=True)
-    checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
-      path=self._folder
-    )
-    self._server = reverb.Server(tables, port, checkpointer)
-    if private:
-      _restrict(self.port)
-    self._client = ReverbClient(agent, f"localhost:{self.port}")
-
-  @property
-  def port(self) -> int:
-    """The port at which the server listens."""
-    return self._server.port
-
-  def writer(self) -> "ReverbWriter":
-    return self._client.writer()
-
-  def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
-    self._client.update_priorities(keys, priorities)
-
-  def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
-    return self._client.batches()
-
   def save_to(self, folder: pathlib.Path) -> None:
     """Writes Reverb's checkpoint of all windows into an empty folder."""
+    self._flush()
     self._client.checkpoint()
     shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
   def close(self) -> None:
-    self._client.close()
+    for writer in self._writers:
+      writer.close()
     self._server.stop()
     self._remove_folder()
+
+  def _flush(self) -> None:
+    for writer in self._writers:
+      writer.flush()
 
 
 def _restrict(port: int) -> None:
@@ -232,37 +208,28 @@ class ReverbWriter:
   row and item, three times as slow as the writer itself; records are flat.
   """
 
-  def __init__(self, agent: types.Agent, address: str, chunk_bytes: int = 0):
-    """Starts a stream to a server.
-
-    Args:
-      agent: of the windows.
-      address: `host:port` of the server.
-      chunk_bytes: transitions are sent in chunks of this size; 0: once half a window
-        of small rows is complete, and rows of frames one by one.
-    """
-    spec = agent.replay
-    self._spec = spec
-    self._packers = _packers(agent)
-    lengths = _lengths(spec)
+  def __init__(self, agent: types.Agent, address: str):
+    """Starts a stream to the server at `address` (`host:port`)."""
+    self._spec = spec = agent.replay
+    self._kinds = kinds = _kinds(agent)
     # Windows overlap: with automatic chunk lengths (one row), long ones would need
     # several times the memory, and small ones the time of several chunks per row.
-    num_bytes = max(packer.num_bytes for packer in self._packers.values())
     chunk = spec.window_rows // 2
     if spec.length == 1:
-      fitting = min(chunk, _SMALL_CHUNK_BYTES // num_bytes)
-      chunk = max(1, chunk_bytes // num_bytes if chunk_bytes else fitting)
+      num_bytes = max(kind.packer.num_bytes for kind in kinds.values())
+      chunk = max(1, min(chunk, _SMALL_CHUNK_BYTES // num_bytes))
     kept = max(chunk, spec.window_frames)
     self._writer = pybind.Client(address).NewTrajectoryWriter(
       _chunks(chunk, kept), True
     )
+    if FIRST in kinds:
+      self._writer.ConfigureChunker(list(kinds).index(FIRST), _chunks(1, kept))
     # For each kind, references to the records of the newest rows.
-    self._newest: list[collections.deque[Any]] = []
-    for i, name in enumerate(self._packers):
-      self._newest.append(collections.deque(maxlen=lengths.get(name, spec.window_rows)))
-      if name == FIRST:
-        self._writer.ConfigureChunker(i, _chunks(1, kept))
-    self._is_one = [name == FIRST for name in self._packers]
+    self._newest: list[collections.deque[Any]] = [
+      collections.deque(maxlen=kind.length or spec.window_rows)
+      for kind in kinds.values()
+    ]
+    self._is_one = [not kind.length for kind in kinds.values()]
     self._begins_episode = True
 
   def append(self, row: adder.Row) -> None:
@@ -271,13 +238,13 @@ class ReverbWriter:
     may_start = all(name in row for name in self._spec.first_row_extras)
     self._append(
       [
-        packer.pack(row) if name != FIRST or may_start else None
-        for name, packer in self._packers.items()
+        kind.packer.pack(row) if kind.length or may_start else None
+        for kind in self._kinds.values()
       ]
     )
 
   def pad(self) -> None:
-    self._append([packer.zeros() for packer in self._packers.values()])
+    self._append([kind.packer.zeros() for kind in self._kinds.values()])
 
   def create_window(self, priority: float) -> None:
     columns = [
@@ -294,8 +261,8 @@ class ReverbWriter:
     """Adds the frames before the episode, which its first rows contain: zeros."""
     self._begins_episode = False
     zeros = [
-      packer.zeros() if name == FRAMES else None
-      for name, packer in self._packers.items()
+      kind.packer.zeros() if name == FRAMES else None
+      for name, kind in self._kinds.items()
     ]
     for _ in range(self._spec.num_frames - 1):
       self._append(zeros)

@@ -96,9 +96,7 @@ class Builder:
       raise ValueError(
         f"there is no replay backend {backend!r}; use one of {', '.join(BACKENDS)}."
       )
-    reverb_replay = import_reverb_replay()
-    table = reverb_replay.make_table(self._agent)
-    return reverb_replay.ReverbReplay(self._agent, [table], folder)
+    return import_reverb_replay().ReverbReplay(self._agent, folder)
 
   def make_dataset_iterator(
     self, replay: Replay

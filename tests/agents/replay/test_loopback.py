@@ -73,8 +73,7 @@ def test_reverb_accepts_only_this_machine_by_default(declare, private, instructi
   from explorax.agents.replay import reverb as reverb_replay
 
   agent = declare(_REPLAY)
-  table = reverb_replay.make_table(agent)
-  replay = reverb_replay.ReverbReplay(agent, [table], private=private)
+  replay = reverb_replay.ReverbReplay(agent, private=private)
   try:
     assert _num_instructions(replay.port) == {instructions}
   finally:
