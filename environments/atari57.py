@@ -1,4 +1,4 @@
-"""Scores on Atari-57: human-normalised, published, and compared by algorithm.
+"""Scores on Atari-57: human-normalised, and published.
 
 The scores of a random policy and of a human are those in `atari57.csv`: 30 no-op
 starts, the table in common use since van Hasselt et al. 2016 (Deep reinforcement
@@ -10,7 +10,7 @@ table 1, which is table 1 of Ostrovski et al. 2017 as well.
 import csv
 import functools
 import importlib.resources
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -151,128 +151,5 @@ def relative_improvement(score: float, baseline: float) -> float:
     return float(100.0 * difference / abs(baseline))
 
 
-def relative_improvements(
-  scores: Mapping[str, float], baseline: Mapping[str, float]
-) -> dict[str, float]:
-  """`relative_improvement` of human-normalised scores by game, the greatest first.
-
-  Args:
-    scores: game → score, final or averaged over training.
-    baseline: another agent's, for at least these games.
-  """
-  improvements = {
-    game: relative_improvement(
-      human_normalised_score(game, score), human_normalised_score(game, baseline[game])
-    )
-    for game, score in scores.items()
-  }
-  return dict(sorted(improvements.items(), key=lambda x: -np.nan_to_num(x[1])))
-
-
-def inter_algorithm_scores(
-  scores: Mapping[str, Mapping[str, float]],
-) -> dict[str, dict[str, float]]:
-  """`z = (score − worst) / (best − worst)`, with worst and best over algorithms.
-
-  If all are equal, all are the best: z is 1.
-
-  Args:
-    scores: algorithm → game → score, all for the same games.
-
-  Returns:
-    algorithm → game → z, in [0, 1].
-
-  Raises:
-    ValueError: if there are fewer than two algorithms, games differ between them, or
-      a score is not finite.
-
-  Source: Munos et al. 2016, section 5, after Bellemare et al. 2013.
-  """
-  if len(scores) < 2:
-    raise ValueError(
-      f"cannot compare {len(scores)} algorithm(s); give the scores of at least two."
-    )
-  first, *others = scores
-  for other in others:
-    different = sorted(set(scores[first]) ^ set(scores[other]))
-    if different:
-      raise ValueError(
-        f"{first!r} and {other!r} have not played the same games: only one of them "
-        f"has a score for {', '.join(different)}; leave these out."
-      )
-  games = list(scores[first])
-  table = np.stack([_finite(scores[name][g] for g in games) for name in scores])
-  worst, best = table.min(axis=0), table.max(axis=0)
-  spread = np.where(best > worst, best - worst, 1.0)
-  z = np.where(best > worst, (table - worst) / spread, 1.0)
-  return {
-    name: dict(zip(games, row.tolist(), strict=True))
-    for name, row in zip(scores, z, strict=True)
-  }
-
-
-def best_by_category(
-  scores: Mapping[str, Mapping[str, float]],
-  of_games: Mapping[str, str] | None = None,
-) -> dict[str, dict[str, int]]:
-  """The number of games of each category in which each algorithm is the only best.
-
-  Args:
-    scores: algorithm → game → score, for the same games in snake case; for example the
-      best mean of 100 episodes in a run's `summary.json`.
-    of_games: game → category; None: `categories()`. Games without one are left out.
-
-  Returns:
-    category → algorithm → games, and under `tied` those with more than one best.
-
-  Source: Chen et al. 2017 (UCB exploration via Q-ensembles), table 4.
-  """
-  of_games = categories() if of_games is None else of_games
-  z = inter_algorithm_scores(scores)
-  counts: dict[str, dict[str, int]] = {}
-  for game in next(iter(z.values())):
-    if game in of_games:
-      row = counts.setdefault(of_games[game], dict.fromkeys([*z, "tied"], 0))
-      best = [name for name in z if z[name][game] == 1.0]
-      row[best[0] if len(best) == 1 else "tied"] += 1
-  return counts
-
-
-def normalised_curves(
-  curves: Mapping[str, Mapping[str, np.ndarray]],
-) -> dict[str, np.ndarray]:
-  """Learning curves in [0, 1], averaged over games.
-
-  In each game, 0 and 1 are the minimum and the maximum over all points of all
-  algorithms' curves, as means over seeds.
-
-  Args:
-    curves: algorithm → game → `[S, N]`, S seeds at N points, for the same games.
-
-  Returns:
-    algorithm → `[S, N]`; single seeds may leave [0, 1].
-
-  Source: Chen et al. 2017 (UCB exploration via Q-ensembles), figures 1 and 3.
-  """
-  total: dict[str, np.ndarray] = {}
-  games = next(iter(curves.values()))
-  for game in games:
-    means = np.stack([np.mean(curve[game], axis=0) for curve in curves.values()])
-    low, spread = means.min(), np.ptp(means)
-    for name, curve in curves.items():
-      scaled = (np.asarray(curve[game]) - low) / (spread or 1.0)
-      total[name] = total.get(name, 0.0) + scaled / len(games)
-  return total
-
-
 def _plain(game: str) -> str:
   return game.replace("_", "").lower()
-
-
-def _finite(scores: Iterable[float]) -> np.ndarray:
-  values = np.array(list(scores), np.float64)
-  if not values.size:
-    raise ValueError("there are no scores; give one for each game.")
-  if not np.isfinite(values).all():
-    raise ValueError(f"one of the scores {values} is not finite; all must be.")
-  return values

@@ -12,7 +12,7 @@ from explorax.environments import atari57, jax_environments
 from explorax.experiments import presets
 from explorax.experiments.recording import drawing
 from explorax.experiments.runners import common
-from explorax.papers import claims, layers, panels, significance, types
+from explorax.papers import algorithms, claims, layers, panels, significance, types
 from explorax.papers.tdu import runs
 
 # The figure's four agents, by preset: the column of table 2, and the label.
@@ -156,7 +156,7 @@ Scores = Mapping[str, np.ndarray]  # Agent → inter-algorithm scores `[S, games
 
 def _published_z() -> Scores:
   """Of table 2, with an axis for the seeds: `[1, 60]`."""
-  z = atari57.inter_algorithm_scores(published())
+  z = algorithms.inter_algorithm_scores(published())
   return {agent: np.array([list(games.values())]) for agent, games in z.items()}
 
 
@@ -170,7 +170,7 @@ def _own_z(window: int, table: types.Table) -> Scores:
     for agent in AGENTS
   }
   by_seed = [
-    atari57.inter_algorithm_scores(
+    algorithms.inter_algorithm_scores(
       {agent: dict(zip(games, x[seed], strict=True)) for agent, x in scores.items()}
     )
     for seed in range(min(map(len, scores.values())))

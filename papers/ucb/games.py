@@ -14,7 +14,7 @@ import numpy as np
 
 from explorax import ranges
 from explorax.environments import atari57
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import algorithms, claims, layers, panels, types
 from explorax.papers.ucb import small
 
 _CATEGORIES = {
@@ -132,7 +132,7 @@ def _panels(config: Config) -> list[list[panels.Panel | None]]:
 def _ucb_is_best(table: types.Table) -> tuple[str, bool]:
   """Of table 4, computed from table 2."""
   del table
-  counts = atari57.best_by_category(published())
+  counts = algorithms.best_by_category(published())
   words = [
     f"{label} {', '.join(f'{n} {name}' for name, n in counts[category].items() if n)}"
     for category, label in _CATEGORIES.items()
@@ -146,7 +146,7 @@ def _ucb_is_best(table: types.Table) -> tuple[str, bool]:
 def _normalised(table: types.Table) -> dict[str, np.ndarray]:
   """Label → mean return `[S, games]`, between the worst and the best of all curves."""
   by_game = [
-    atari57.normalised_curves(
+    algorithms.normalised_curves(
       {
         label: {game: table.joined("curve", environment=game, **where)}
         for label, where in _AGENT_LINES.items()

@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 
 from explorax.environments import atari57
-from explorax.papers.ucb import games
-
-SCALES = {"x": 1.0, "y": 100.0}
 
 pytestmark = pytest.mark.ops
 
@@ -54,85 +51,8 @@ def test_published_scores():
 
 
 def test_relative_improvements_by_hand():
-  # Pong: random −20.7, human 14.6; Breakout: random 1.7, human 30.5.
-  scores = {"pong": 14.6, "breakout": 1.7 + 28.8 * 0.5}
-  baseline = {"pong": -20.7 + 35.3 * 0.8, "breakout": 1.7 + 28.8 * 0.1, "qbert": 0.0}
-  improvements = atari57.relative_improvements(scores, baseline)
-  assert list(improvements) == ["breakout", "pong"]
-  assert list(improvements.values()) == pytest.approx([400.0, 25.0])
+  assert atari57.relative_improvement(0.8, 0.2) == pytest.approx(300.0)
   # Better than a baseline that is worse than random play is an improvement.
   assert atari57.relative_improvement(0.1, -0.1) == pytest.approx(200.0)
   assert atari57.relative_improvement(0.5, 0.0) == float("inf")
   assert np.isnan(atari57.relative_improvement(0.0, 0.0))
-
-
-def test_inter_algorithm_scores_by_hand():
-  """Two games of Munos et al. 2016, table 2, and one in which all are equal."""
-  z = atari57.inter_algorithm_scores(
-    {
-      "tree_backup": {"alien": 2508.62, "amidar": 1221.00, "equal": 3.0},
-      "retrace": {"alien": 3109.21, "amidar": 1247.84, "equal": 3.0},
-      "dqn": {"alien": 2088.81, "amidar": 772.30, "equal": 3.0},
-      "q_star": {"alien": 154.35, "amidar": 16.04, "equal": 3.0},
-    }
-  )
-  assert z["retrace"] == {"alien": 1.0, "amidar": 1.0, "equal": 1.0}
-  assert z["q_star"] == {"alien": 0.0, "amidar": 0.0, "equal": 1.0}
-  assert z["dqn"]["alien"] == pytest.approx((2088.81 - 154.35) / (3109.21 - 154.35))
-
-
-@pytest.mark.parametrize(
-  ("scores", "message"),
-  [
-    ({"a": {"pong": 1.0}}, "1 algorithm"),
-    ({"a": {"pong": 1.0}, "b": {"qbert": 1.0}}, "pong, qbert"),
-    ({"a": {"pong": 1.0}, "b": {"pong": float("inf")}}, "inf"),
-    ({"a": {}, "b": {}}, "no scores"),
-  ],
-)
-def test_algorithms_that_cannot_be_compared(scores, message):
-  with pytest.raises(ValueError, match=message):
-    atari57.inter_algorithm_scores(scores)
-
-
-def test_categories_are_those_of_paper_3s_table_4():
-  """How many games each has, and which of table 2's algorithms is the best in them.
-
-  The printed table has 23, 8, 8 and 5 games, and of them for bootstrapped DQN, double
-  DQN, voting and UCB: 0 3 5 15, 0 2 1 5, 0 1 1 6 and 1 0 2 2. Pong, where two reach 21,
-  is among UCB's there, and Montezuma's Revenge, where two reach 4, is not counted.
-  """
-  assert set(atari57.categories().values()) == set(atari57.CATEGORIES)
-  assert set(atari57.references()) - set(atari57.categories()) == {
-    *("atlantis", "tennis", "time_pilot", "video_pinball", "yars_revenge")
-  }
-  counts = atari57.best_by_category(games.published())
-  assert {category: tuple(row.values()) for category, row in counts.items()} == {
-    "human_optimal": (0, 3, 5, 14, 1),
-    "score_exploit": (0, 2, 1, 5, 0),
-    "dense_reward": (0, 1, 1, 6, 0),
-    "sparse_reward": (1, 0, 2, 2, 1),
-  }
-
-
-def test_curves_are_normalised_in_each_game():
-  rng = np.random.default_rng(0)
-  curves = {
-    name: {game: rng.normal(size=(3, 5)) * scale for game, scale in SCALES.items()}
-    for name in "abc"
-  }
-  actual = atari57.normalised_curves(curves)
-  for name in curves:
-    expected = np.zeros((3, 5))
-    for game in SCALES:
-      means = [
-        sum(curves[n][game][s][i] for s in range(3)) / 3
-        for n in curves
-        for i in range(5)
-      ]
-      for s, i in np.ndindex(3, 5):
-        value = (curves[name][game][s][i] - min(means)) / (max(means) - min(means))
-        expected[s, i] += value / len(SCALES)
-    np.testing.assert_allclose(actual[name], expected)
-  flat = {name: {"x": np.full((2, 4), 7.0)} for name in "ab"}
-  np.testing.assert_array_equal(atari57.normalised_curves(flat)["a"], np.zeros((2, 4)))
