@@ -11,7 +11,6 @@ from explorax import lazy
 if TYPE_CHECKING:
   from explorax.experiments import (
     config_file,
-    reporting,
     running,
     trained,
   )
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __getattr__ = lazy.modules(
   __name__,
   "config_file",
-  "reporting",
   "running",
   "trained",
 )

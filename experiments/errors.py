@@ -17,7 +17,7 @@ class OutputError(Exception):
 _EXTRAS = {
   **dict.fromkeys(("acme", "gymnasium", "optax"), "agents"),
   **dict.fromkeys(("rich", "tensorboardX"), "agents"),
-  **dict.fromkeys(("jinja2", "markupsafe", "matplotlib"), "plots"),
+  **dict.fromkeys(("markdown_it", "matplotlib"), "plots"),
   **dict.fromkeys(("bsuite", "pandas"), "bsuite"),
   "ray": "distributed",
 }

@@ -10,7 +10,6 @@ from explorax.experiments import signals
 if __name__ == "__main__":
   signals.end_while_importing()
 
-from explorax import experiments
 from explorax.experiments import command, errors, flag_table
 
 _INTRODUCTION = """\
@@ -34,7 +33,8 @@ Examples
 """
 
 _OUTRO = """\
-OUTPUT holds report.html, a self-contained file, and its drawings as PNG files.
+OUTPUT holds report.md with its drawings as PNG files, and the same as report.html, one
+file that needs no other.
 Exit codes: 0 done, 1 the page could not be written, 2 no run, or a run that cannot be
 read, 130 Ctrl-C.
 """
@@ -72,8 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
   )
 
 
-def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
-  directories = given["directories"]
+def _report(flags: dict[str, Any], argv: list[str]) -> command.Work:
+  directories = flags["directories"]
   if not directories:
     raise errors.SetUpError(
       "no directory was given; give the directories of runs: `python -m "
@@ -81,10 +81,30 @@ def _report(given: dict[str, Any], argv: list[str]) -> command.Work:
     )
   asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
   parent = directories[0] if len(directories) == 1 else ""
-  to = given["output"] or pathlib.Path(parent).expanduser() / "report"
-  return lambda: experiments.reporting.report(
-    directories, given["baseline"], pathlib.Path(to), asked
-  )
+  to = flags["output"] or pathlib.Path(parent).expanduser() / "report"
+  return lambda: _write(directories, flags["baseline"], pathlib.Path(to), asked)
+
+
+def _write(
+  directories: Sequence[str], baseline: str | None, to: pathlib.Path, asked: str
+) -> int:
+  """Reads the runs, prints their scores, and writes the report."""
+  from explorax.experiments.recording import plots
+  from explorax.experiments.reports import contents, runs
+
+  plots.check_can_draw()
+  found = runs.read_all(directories)
+  if not found.runs:
+    raise errors.SetUpError(
+      f"no run in {', '.join(directories)} has a finished episode that can be read, so "
+      "there is nothing to report; wait for one, or run the command again. "
+      f"{' '.join(found.remarks[:1])}".rstrip()
+    )
+  report = contents.make(found, asked, baseline)
+  path = report.write(to)
+  print("\n\n".join(report.shown))
+  print(f"\n{len(found.runs):,} runs, {len(found.missing):,} missing: {path}")
+  return 0
 
 
 if __name__ == "__main__":

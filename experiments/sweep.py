@@ -192,13 +192,14 @@ def _compute(flags: dict[str, Any], argv: list[str]) -> int:
 
 def _results(configs: Any, directory: output.RunDirectory, score: None) -> str:
   """The scores and returns of all runs, and the command of the report."""
-  from explorax.experiments.reports import page, runs
+  from explorax.experiments.reports import contents, runs
 
   del configs, score
   path = shlex.quote(str(directory.given))
+  asked = f"python -m explorax.experiments.report {path}"
   found = runs.read_all([str(directory.path)])
-  text = page.text(page.compute(found)) if found.runs else ""
-  return f"{text}\nThe report: python -m explorax.experiments.report {path}"
+  shown = contents.make(found, asked).shown if found.runs else []
+  return "\n\n".join([*shown, f"The report: {asked}"])
 
 
 if __name__ == "__main__":

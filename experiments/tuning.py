@@ -28,10 +28,11 @@ import numpy as np
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, output, presets, reports
+from explorax.experiments import errors, output, presets
 from explorax.experiments import grid as grid_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import summary
+from explorax.experiments.reports import bsuite_scores
 from explorax.experiments.reports import runs as runs_lib
 
 _SHOWN = 10  # Rows of an agent's table.
@@ -171,7 +172,7 @@ def _bsuite(runs: Runs) -> float:
         f"--score=bsuite cannot score {env}, which is not bsuite's; use --score=return."
       )
     logs.setdefault(bsuite_sweeps.experiment(bsuite_id), {})[bsuite_id] = run.bsuite
-  return float(np.mean([reports.scores.score(name, x) for name, x in logs.items()]))
+  return float(np.mean([bsuite_scores.score(name, x) for name, x in logs.items()]))
 
 
 def _return(runs: Runs) -> float:

@@ -103,7 +103,7 @@ def test_runs_are_kept_added_to_and_extended(random_sweep, capsys):
   argv = ("--sweep=bandit/0,bandit/3", "--episodes=3", "--envs=jax:deep_sea/4")
   assert random_sweep(*argv) == 0
   out = capsys.readouterr().out
-  assert "jax:deep_sea/4, return of training at step 12" in out and "2 of 20 ids" in out
+  assert "jax:deep_sea/4, return of training at step 12" in out and "2 of 20" in out
   runs = _runs()
   assert len(runs) == 3
   before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import pathlib
 import tarfile
@@ -42,6 +43,25 @@ def logs():
       experiment = bsuite_id.partition("/")[0]
       found.setdefault(name, {}).setdefault(experiment, {})[bsuite_id] = log
   return found
+
+
+@pytest.fixture(scope="session")
+def read_tables():
+  """Reads the tables of a report.md: the title of each → its rows, column → text."""
+
+  def read(path):
+    found = {}
+    blocks = (path / "report.md").read_text(encoding="utf-8").split("\n\n")
+    for title, block in itertools.pairwise(blocks):
+      if block.startswith("| "):
+        header, _, *rows = [
+          [cell.strip(" `") for cell in line[1:-1].split("|")]
+          for line in block.strip().splitlines()
+        ]
+        found[title.strip("*")] = [dict(zip(header, row, strict=True)) for row in rows]
+    return found
+
+  return read
 
 
 @pytest.fixture

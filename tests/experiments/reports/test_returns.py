@@ -11,11 +11,26 @@ pytest.importorskip("matplotlib")
 
 
 def _page(path="runs/report"):
-  with open(f"{path}/report.html", encoding="utf-8") as file:
-    return " ".join(file.read().split())
+  with open(f"{path}/report.md", encoding="utf-8") as file:
+    return file.read()
 
 
-def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
+def _returns(tables, env):
+  """Agent → its return in an environment, and how often it was run."""
+  (rows,) = (rows for title, rows in tables.items() if title.startswith(f"{env}, re"))
+  return {row["agent"]: (row["return"], row["seeds"]) for row in rows}
+
+
+def _titles(tables, *envs):
+  return [
+    next(title for title in tables if title.startswith(f"{env}, return"))
+    for env in envs
+  ]
+
+
+def test_runs_are_grouped_and_scored_at_their_common_end(
+  write_run, tmp_path, read_tables, capsys
+):
   ends = {"a": (1.0, 2.0, 3.0, 4.0, 9.0), "b": (-1.0, -1.0, 0.0)}
   for name, values in ends.items():
     for seed, value in enumerate(values):
@@ -24,18 +39,25 @@ def test_runs_are_grouped_and_scored_at_their_common_end(write_run, capsys):
       write_run(f"runs/{name}/{seed}", name, seed=seed, returns=returns)
   assert report.main(["runs"]) == 0
   out = capsys.readouterr().out
-  assert "gym:CartPole-v1, return of training at step 400" in out
-  assert re.search(r"a   5 seeds    3\.000    \[1\.\d+, 7\.\d+\]", out), out
-  assert re.search(r"b   3 seeds   -0\.667   \[-1\.000, 0\.000\]", out), out
   assert out.rstrip().endswith("runs/report/report.html")
-  page = _page()
-  assert "<strong>3.000</strong>" in page and "8 runs of a, b" in page
-  assert "1.00 [1.00, 1.00]" in page  # The probability that a is better.
-  assert "<script" not in page and "http" not in page
-  assert 'data-file="return_gym_CartPole-v1.png"' in page
+  tables = read_tables(tmp_path / "runs/report")
+  title = (
+    "gym:CartPole-v1, return of training at step 400 (interquartile mean over seeds)"
+  )
+  assert title in out
+  a, b = tables[title]
+  assert (a["return"], a["seeds"], b["return"]) == ("**3.000**", "5", "-0.667")
+  assert re.fullmatch(r"\[1\.\d+, 7\.\d+\]", a["95 % interval"])
+  assert b["95 % interval"] == "[-1.000, 0.000]"
+  (pair,) = tables["Pairs of agents, the better one first"]
+  assert (pair["X"], pair["P(X > Y)"]) == ("a", "1.00")
+  assert pair["95 % interval"] == "[1.00, 1.00]"
+  assert (tmp_path / "runs/report/return_gym_CartPole-v1.png").exists()
 
 
-def test_labels_of_agents_have_the_settings_in_which_they_differ(write_run, capsys):
+def test_labels_of_agents_have_the_settings_in_which_they_differ(
+  write_run, tmp_path, read_tables, capsys
+):
   for seed in (0, 1):
     for n_step in (1, 3):
       # The same in all runs, so that it is not in the name.
@@ -46,19 +68,16 @@ def test_labels_of_agents_have_the_settings_in_which_they_differ(write_run, caps
   write_run("runs/short", "tdu", "x:y", returns=[5.0] * 9)
   assert report.main(["runs", "runs/1-0", "--output=page"]) == 0
   out = capsys.readouterr().out
-  names = re.findall(r"^  (\S+) +(\d) seed", out, re.MULTILINE)
-  assert sorted(names) == [
-    ("dqn@n_step=1", "2"),
-    ("dqn@n_step=1", "2"),
-    ("dqn@n_step=3", "2"),
-    ("tdu", "1"),
-  ]
+  tables = read_tables(tmp_path / "page")
+  cartpole, y = _returns(tables, "gym:CartPole-v1"), _returns(tables, "x:y")
+  assert {a: n for a, (_, n) in cartpole.items()} == dict.fromkeys(
+    ("dqn@n_step=1", "dqn@n_step=3"), "2"
+  )
+  assert y["dqn@n_step=1"][1] == "2" and y["tdu"] == ("5.000", "1")
   assert "runs/copy is left out: runs/1-1 is the same run" in out
   assert "x:y are compared at step 90, where the shortest (runs/short) ends" in out
   assert "Intervals of two seeds say little: dqn@n_step=1, dqn@n_step=3." in out
-  page = _page("page")
-  assert "All environments together" in page and "tdu" in page
-  assert re.search(r"5\.000 ?<small>1 seed", page)  # It has no interval.
+  assert "## All environments together" in _page("page")
 
 
 def _no_episode(path):
@@ -95,7 +114,9 @@ def test_what_cannot_be_read_is_refused_in_a_line_that_names_it(
   assert not [*tmp_path.rglob("report")]
 
 
-def test_evaluations_are_compared_where_all_runs_have_them(write_run, capsys):
+def test_evaluations_are_compared_where_all_runs_have_them(
+  write_run, tmp_path, read_tables, capsys
+):
   for seed in range(2):
     for agent, value in (("dqn", 3.0), ("tdu", 7.0)):
       write_run(f"runs/{agent}{seed}", agent, seed=seed, evaluations={402: [value] * 2})
@@ -105,18 +126,18 @@ def test_evaluations_are_compared_where_all_runs_have_them(write_run, capsys):
       write_run(f"runs/{agent}_z{seed}", agent, "x:z", seed, evaluations=partly)
   assert report.main(["runs", "--output=page"]) == 0
   out = capsys.readouterr().out
-  cartpole, y, z = out.split("x:y, return")[0], *out.split("x:")[1:3]
+  tables = read_tables(tmp_path / "page")
+  cartpole, y, z = _titles(tables, "gym:CartPole-v1", "x:y", "x:z")
   assert "of evaluations at step 402" in cartpole
-  assert re.search(r"dqn .*\b3\.000", cartpole) and re.search(
-    r"tdu .*\b7\.000", cartpole
-  )
-  assert "of evaluations at step 401" in y and re.search(r"tdu .*\b7\.000", y)
-  assert "of training at step 400" in z and not re.search(r"tdu .*\b7\.000", z)
+  assert "of evaluations at step 401" in y and "of training at step 400" in z
+  for env in ("gym:CartPole-v1", "x:y"):
+    found = {agent: value for agent, (value, _) in _returns(tables, env).items()}
+    assert found == {"dqn": "3.000", "tdu": "**7.000**"}
   assert "The runs on x:z are compared by returns of training" in out
 
 
 def test_a_run_without_an_ended_episode_is_compared_by_its_evaluation(
-  write_run, capsys
+  write_run, tmp_path, read_tables, capsys
 ):
   for agent, value, returns in (("dqn", 3.0, []), ("tdu", 7.0, None)):
     of_agent = {"returns": returns, "evaluations": {400: [value, value + 1]}}
@@ -126,16 +147,20 @@ def test_a_run_without_an_ended_episode_is_compared_by_its_evaluation(
     of_agent["evaluations"] = None if agent == "tdu" else {400: [value]}
     write_run(f"runs/{agent}_z", agent, "x:z", **of_agent)
   assert report.main(["runs"]) == 0
-  out = capsys.readouterr().out
-  cartpole, y, z = out.split("x:y, return")[0], *out.split("x:")[1:3]
+  tables = read_tables(tmp_path / "runs/report")
+  cartpole, y = _titles(tables, "gym:CartPole-v1", "x:y")
   assert "of evaluations at step 400" in cartpole and "at step 90" in y
-  for text, values in ((cartpole, ("3.500", "7.500")), (y, ("3.000", "7.000"))):
-    found = [re.search(rf"{agent} .*\b(\d\.\d+)", text)[1] for agent in ("dqn", "tdu")]
-    assert tuple(found) == values
-  assert "tdu" in z and "dqn" not in z.split("\n\n")[0]
-  (remark,) = re.findall(r"runs/\S+ is left out: .*", out)
+  for env, values in (
+    ("gym:CartPole-v1", ("3.500", "7.500")),
+    ("x:y", ("3.000", "7.000")),
+  ):
+    found = _returns(tables, env)
+    assert (found["dqn"][0], found["tdu"][0]) == values
+  assert [*_returns(tables, "x:z")] == ["tdu"]
+  (remark,) = re.findall(r"runs/\S+ is left out: .*", capsys.readouterr().out)
   assert remark.startswith("runs/dqn_z") and "x:z" in remark
-  assert re.search(r"runs/<wbr>dqn</th>.*?<td>0</td><td>400</td>", _page())
+  rows = {row["run"]: row for row in tables["Every run of this report"]}
+  assert (rows["runs/dqn"]["episodes"], rows["runs/dqn"]["steps"]) == ("0", "400")
 
 
 def _no_number(path):
@@ -169,4 +194,4 @@ def test_one_bad_run_is_a_line_and_a_gap(write_run, capsys, damage):
   out, err = capsys.readouterr()
   (line,) = [line for line in out.splitlines() if "left out" in line]
   assert line.startswith("runs/a2 is left out: ") and err == ""
-  assert "2 seeds" in out and "runs/a2 is left out" in _page()
+  assert "runs/a2 is left out" in _page()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments.recording import statistics
-from explorax.experiments.reports import results
+from explorax.experiments.reports import bsuite
 
 
 def _catch(score: float) -> dict[str, np.ndarray]:
@@ -19,7 +19,7 @@ def _catch(score: float) -> dict[str, np.ndarray]:
 
 def test_mean_and_interval_are_over_seeds():
   logs = {("a", "catch/0", seed): _catch(x) for seed, x in enumerate([0.2, 0.4, 0.9])}
-  score = results.compute(logs).scores["a", "catch"]
+  score = bsuite.compute(logs).scores["a", "catch"]
   np.testing.assert_allclose(score.values, [0.2, 0.4, 0.9])
   np.testing.assert_allclose(score.mean.value, 0.5)
   # Of 27 equally likely draws of three seeds, the least mean is 0.2 and the greatest
@@ -33,12 +33,12 @@ def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
     ("a", "catch/1", 0): _catch(0.7),
     ("a", "catch/0", 1): _catch(0.1),
   }
-  score = results.compute(logs).scores["a", "catch"]
+  score = bsuite.compute(logs).scores["a", "catch"]
   assert score.seeds == (0,)
   assert score.ids == ("catch/0", "catch/1")
   np.testing.assert_allclose(score.mean.value, 0.6)
   logs["a", "catch/1", 1] = _catch(0.1)
-  score = results.compute(logs).scores["a", "catch"]
+  score = bsuite.compute(logs).scores["a", "catch"]
   assert score.seeds == (0, 1)
   np.testing.assert_allclose(score.mean.value, 0.35)
 
@@ -46,7 +46,7 @@ def test_a_seed_with_fewer_ids_is_left_out_until_it_has_them():
 def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
   noise = {("a", "catch_noise/0", seed): _catch(x) for seed, x in ((1, 0.6), (2, 0.2))}
   plain = {("a", "catch/0", seed): _catch(x) for seed, x in ((0, 0.0), (1, 0.8))}
-  found = results.compute(noise | plain)
+  found = bsuite.compute(noise | plain)
   credit = found.scores["a", "credit_assignment"]  # Of both.
   assert credit.seeds == (1,)
   np.testing.assert_allclose(credit.mean.value, 0.7)
@@ -56,7 +56,7 @@ def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
 
 def test_agents_whose_logs_are_identical_cannot_differ():
   scores = {"a": (0.2, 0.4), "b": (0.2, 0.4), "c": (0.2, 0.5), "d": (0.2,)}
-  found = results.compute(
+  found = bsuite.compute(
     {
       (agent, "catch/0", seed): _catch(x)
       for agent, each in scores.items()
@@ -71,10 +71,10 @@ def test_undetermined_scores_are_left_out_of_their_tags():
     ("a", "catch/0", 0): _catch(0.5),
     ("a", "mnist/0", 0): _catch(0.5),  # Its accuracy needs the last tenth.
   }
-  found = results.compute(logs)
-  assert not found.scores["a", "mnist"].is_determined
+  found = bsuite.compute(logs)
+  assert math.isnan(found.scores["a", "mnist"].mean.value)
   np.testing.assert_allclose(found.scores["a", "basic"].mean.value, 0.5)
-  assert not found.scores["a", "generalization"].is_determined
+  assert math.isnan(found.scores["a", "generalization"].mean.value)
 
 
 def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
@@ -83,15 +83,15 @@ def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
   for seed, x in enumerate([0.2, 0.8]):
     logs["a", "catch/0", seed] = _catch(x)
     logs["a", "catch_scale/0", seed] = _catch(1 - x)
-  score = results.compute(logs).scores["a", "credit_assignment"]
+  score = bsuite.compute(logs).scores["a", "credit_assignment"]
   np.testing.assert_allclose(
     [score.mean.value, score.mean.low, score.mean.high], [0.5, 0.2, 0.8]
   )
 
 
-def _score(value: float, ids=("catch/0",), width: float = 0.1) -> results.Score:
+def _score(value: float, ids=("catch/0",), width: float = 0.1) -> bsuite.Score:
   mean = statistics.Interval(value, value - width, value + width)
-  return results.Score(mean, (0, 1, 2), ids)
+  return bsuite.Score(mean, (0, 1, 2), ids)
 
 
 @pytest.mark.parametrize(
@@ -108,5 +108,14 @@ def _score(value: float, ids=("catch/0",), width: float = 0.1) -> results.Score:
 )
 def test_best_is_above_all_that_can_be_compared(scores, best):
   by_name = {(agent, "catch"): score for agent, score in scores.items()}
-  found = results.Results({}, tuple(scores), ("catch",), (), by_name)
+  found = bsuite.Results({}, tuple(scores), ("catch",), (), by_name)
   assert list(found.best("catch")) == best
+
+
+def test_a_median_is_of_seeds_that_have_solved_it():
+  episodes = np.array([[200.0, 200.0, 300.0], [10000.0, 400.0, 500.0]])
+  solved = np.array([[True, True, False], [False, True, False]])
+  value, low, high = bsuite.median_episodes(episodes, solved)
+  np.testing.assert_array_equal(value, [np.inf, 300.0, np.inf])
+  np.testing.assert_array_equal(low, [200.0, 200.0, np.inf])
+  np.testing.assert_array_equal(high, [np.inf, 400.0, np.inf])
