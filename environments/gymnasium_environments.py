@@ -75,6 +75,11 @@ class GymnasiumEnvironment(dm_env.Environment):
     if isinstance(actions, gymnasium.spaces.Discrete):
       self._first_action = int(actions.start)
 
+  @property
+  def raw(self) -> gymnasium.Env:
+    """The environment."""
+    return self._environment
+
   def seed_next_reset(self, seed: int) -> None:
     """Seeds the environment again, at its next reset."""
     self._seed = seed

@@ -82,7 +82,8 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
   trained = experiments.trained.read(given["files"][0])
   env = given["env"] or trained.environment()
   limits = {name: given[name] for name in ("episodes", "max_steps", "seed")}
-  played = experiments.trained.evaluate(trained, env, given["set"], **limits)
+  policy = trained.policy(given["set"], given["seed"])
+  played = experiments.trained.evaluate(policy, env, **limits)
   returns = []
   for number, (value, length, ended) in enumerate(played, start=1):
     returns.append(value)

@@ -25,17 +25,16 @@ from explorax.environments import atari57, atari_profiles
 from explorax.experiments import (
   command,
   errors,
-  job,
-  launch,
   output,
   pool,
   resuming,
+  session,
   signals,
 )
 from explorax.experiments import config as config_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import metrics_csv, recorder, returns, summary
+from explorax.experiments.recording import summary
 from explorax.experiments.reports import runs as runs_lib
 
 # A comma inside a tuple without brackets is followed by a number; one between agents is
@@ -178,7 +177,7 @@ def configs(
       "output": path,
     }
     try:
-      found[path], _ = job.resolve(config_lib.from_flags(values))
+      found[path], _ = session.resolve(config_lib.from_flags(values))
     except ValueError as error:
       raise errors.SetUpError(f"{name} on {env}: {error}") from error
   return list(found.values())
@@ -230,11 +229,11 @@ def _checked(
 ) -> config_lib.RunConfig:
   name = f"{settings_lib.join_name(config.agent, config.settings)} on {config.env}"
   try:
-    parts = job.make_parts(config.runs()[0], job.Given())
+    parts = session.make_parts(config.runs()[0])
   except (ValueError, TypeError) as error:
     raise errors.SetUpError(f"{name}: {error}") from error
   with contextlib.closing(parts):
-    if few := job.few_updates(parts):
+    if few := session.few_updates(parts):
       console.line(f"{name}: {few}")
     return dataclasses.replace(config, episodes=parts.config.episodes)
 
@@ -295,7 +294,7 @@ def compute(
         console.line(f"{done} of {len(tasks)}: {task.name}")
   for config in configs:
     if config.num_seeds > 1 and all(map(_is_finished, config.runs())):
-      write_files(config)
+      session.write_files_of_seeds(config, _summaries(config))
   if failed:
     console_lib.print_error(
       f"{summary.count(failed, 'run')} failed; the results of the others are kept. "
@@ -317,14 +316,9 @@ def _announce(number: signal.Signals) -> None:
 def perform(argument: tuple[config_lib.RunConfig, tuple[str, ...]]) -> bool:
   """Runs a run, from its newest checkpoint if there is one; raises what ended it."""
   config, argv = argument
-  with contextlib.closing(job.set_up(config, argv)) as made:
-    if made.checkpoints is not None:
-      outcome = launch.run(made, console_lib.Console(None))
-      for error in (outcome.error, *outcome.problems):
-        if isinstance(error, BaseException):
-          raise error
-      if outcome.exit_code:
-        raise pool.StoppedError
+  with contextlib.closing(session.set_up(config, argv)) as made:
+    if made.run(console_lib.Console(None)):
+      raise pool.StoppedError
   return True
 
 
@@ -339,7 +333,7 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
     return False
   recorded, requested = (
     directory.read_settings(),
-    job.settings_record(*job.resolve(run)),
+    session.settings_record(*session.resolve(run)),
   )
   resuming.check_same(directory, recorded, requested)
   return not resuming.is_extended(recorded, requested)
@@ -348,11 +342,11 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
 def _write_failure(task: pool.Task, failure: pool.Failure) -> pathlib.Path:
   """The file with the traceback; a run that has begun has written it itself."""
   path = pathlib.Path(task.name)
-  if failure.details and (path / launch.ERROR).exists():
-    return path / launch.ERROR
+  if failure.details and (path / session.ERROR).exists():
+    return path / session.ERROR
   text = f"{failure.details}{failure.problem}\n".encode()
-  output.RunDirectory(path).write(launch.ERROR, lambda file: file.write(text))
-  return path / launch.ERROR
+  output.RunDirectory(path).write(session.ERROR, lambda file: file.write(text))
+  return path / session.ERROR
 
 
 def set_up_seeds(
@@ -365,13 +359,13 @@ def set_up_seeds(
     argv: the command line, for config.json.
     console: for progress and results.
   """
-  config, agent_config = job.resolve(config)
+  config, agent_config = session.resolve(config)
   directory = output.RunDirectory.create(
     config.output, may_hold_run=True, is_locked=True
   )
   try:
     (config,) = checked([config], console)
-    directory.write_json("config.json", job.make_record(config, argv, agent_config))
+    directory.write_json("config.json", session.make_record(config, argv, agent_config))
   except BaseException:
     directory.discard()
     raise
@@ -413,18 +407,6 @@ def directories(config: config_lib.RunConfig) -> Iterator[tuple[pathlib.Path, in
   """The directory of each seed's run, and the seed."""
   for seed in config.seeds:
     yield pathlib.Path(config.output) / f"seed{seed}", seed
-
-
-def write_files(config: config_lib.RunConfig) -> None:
-  """Writes the files of all seeds."""
-  curves = []
-  for path, _ in directories(config):
-    curve = returns.Returns()
-    for episode in metrics_csv.read(path / "metrics.csv"):
-      curve.add(episode)
-    curves.append(curve)
-  directory = output.RunDirectory(pathlib.Path(config.output))
-  recorder.write_files_of_seeds(directory, _title(config), _summaries(config), curves)
 
 
 def _summaries(config: config_lib.RunConfig) -> dict[int, Any]:

@@ -4,9 +4,8 @@ import contextlib
 from collections.abc import Sequence
 
 from explorax import environments
-from explorax.experiments import command, grid, launch, presets
+from explorax.experiments import command, errors, grid, presets, session
 from explorax.experiments import config as config_lib
-from explorax.experiments import job as job_lib
 from explorax.experiments.recording import console as console_lib
 
 
@@ -16,20 +15,23 @@ def start(
   """Checks and creates what the run needs; returns what remains, or the exit code."""
   if config.num_seeds > 1 and not config.is_one_program:
     return grid.set_up_seeds(config, argv, console)
-  job = job_lib.set_up(config, argv)
-  if job.checkpoints is None:
-    job.close()
+  made = session.set_up(config, argv)
+  if made.checkpoints is None:
+    made.close()
     console.line(
-      f"The run in {job.directory.given} is finished: there is nothing to do."
+      f"The run in {made.directory.given} is finished: there is nothing to do."
     )
     return 0
 
   def work() -> int:
-    with contextlib.closing(job):
-      outcome = launch.run(job, console)
-      for problem in outcome.problems:
-        console_lib.print_error(problem)
-      return outcome.exit_code
+    with contextlib.closing(made):
+      try:
+        return made.run(console)
+      except errors.SetUpError:  # Of parts that start with the run.
+        raise
+      except (Exception, SystemExit) as error:
+        console_lib.print_error(session.sentence(error))
+        return 1
 
   return work
 

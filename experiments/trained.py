@@ -28,10 +28,10 @@ from explorax.environments import (
 )
 from explorax.experiments import (
   checkpoint,
+  config,
   errors,
   output,
   presets,
-  weights,
 )
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console
@@ -122,29 +122,18 @@ class Trained(NamedTuple):
       raise self._names_code(f"--env={name}")
     return environments.evaluation_name(name)
 
-  def check_spec(self, spec: types.EnvironmentSpec, env: str) -> None:
-    """Refuses an environment with other observations or actions.
-
-    Raises:
-      SetUpError: in one sentence, with both.
-    """
-    if self.spec == spec:
-      return
-    ours, theirs = specs.describe(self.spec), specs.describe(spec)
-    if ours == theirs:
-      ours, theirs = f"{self.spec.observations}", f"{spec.observations}"
-    raise errors.SetUpError(
-      f"the agent of {self.path} was trained in {self.record['env']}, with {ours}; "
-      f"{env} has {theirs}."
-    )
-
   def weights_for(self, agent: types.Agent) -> types.Params:
     """The weights in the structure that the agent takes.
 
     Raises:
       ValueError: if the agent takes other arrays.
     """
-    return weights.fitted(self.path, self.arrays, shapes(agent))
+    refusal = f"{self.path} holds the weights of an agent with other settings"
+    tree = checkpoint.arranged(self.arrays, shapes(agent), refusal)
+    for name, leaf in checkpoint.named(tree):
+      if self.arrays[name].dtype.kind == "f" and not np.isfinite(leaf).all():
+        raise ValueError(f"{self.path} cannot be used: {name!r} is not finite.")
+    return tree
 
   def policy(self, settings: Sequence[str] = (), seed: int = 0) -> "Policy":
     """The evaluation policy.
@@ -188,50 +177,56 @@ def read(path: str | os.PathLike[str]) -> Trained:
       f"there is no {path}: give the directory of a run, or its {FILE}."
     )
   if not path.is_dir():
-    arrays, record = weights.load_with_settings(path)
+    arrays, record = checkpoint.load(path)
   elif not (path / "config.json").exists():
     raise errors.SetUpError(f"{path} is not the directory of a run: no config.json.")
   else:
     record = output.RunDirectory(path).read_settings()
     is_final = (path / "summary.json").exists() and (path / FILE).exists()
-    arrays = weights.load_arrays(path / FILE) if is_final else _newest(path)
-  if "spec" not in record:
+    arrays = checkpoint.load(path / FILE)[0] if is_final else _newest(path)
+  if not config.is_record(record) or "spec" not in record:
     raise errors.SetUpError(
-      f"{path} does not say what the agent's observations are: it was written by an "
-      "earlier version of explorax."
+      f"{path} does not say what its agent is; give the directory of a run, or its "
+      f"{FILE}."
     )
   return Trained(path, record, arrays)
 
 
 def evaluate(
-  trained: Trained,
-  env: Any,
-  settings: Sequence[str] = (),
-  *,
-  episodes: int,
-  max_steps: int,
-  seed: int,
+  policy: "Policy", env: Any, *, episodes: int, max_steps: int, seed: int
 ) -> Iterator[tuple[float, int, bool]]:
   """Plays episodes: (return, steps, whether it has ended) of each.
 
   Args:
-    trained: the agent.
+    policy: of the agent.
     env: the environment's name, or the environment, which is not closed.
-    settings: changes of settings, as for `Trained.policy`.
     episodes: the number of episodes.
     max_steps: an episode is left after so many.
-    seed: of an environment that is made here, and of random actions.
+    seed: of an environment that is made here.
   """
-  policy = trained.policy(settings, seed)
   with contextlib.ExitStack() as stack:
-    environment: Any = env
-    if isinstance(env, str):
-      environment = stack.enter_context(
-        contextlib.closing(environments.make(env, seed=seed))
-      )
     name = env if isinstance(env, str) else "the environment"
-    trained.check_spec(environments.spec(environment), name)
+    if isinstance(env, str):
+      made = environments.make(env, seed=seed)
+      environment = stack.enter_context(contextlib.closing(made))
+    else:
+      environment = environments.wrap(env, seed=seed)
+    _check_spec(policy.env, policy.spec, name, environments.spec(environment))
     yield from policy.play(environment, episodes, max_steps)
+
+
+def _check_spec(
+  env: str, spec: types.EnvironmentSpec, other: str, other_spec: types.EnvironmentSpec
+) -> None:
+  """Refuses an environment with other observations or actions."""
+  if spec == other_spec:
+    return
+  ours, theirs = specs.describe(spec), specs.describe(other_spec)
+  if ours == theirs:
+    ours, theirs = f"{spec.observations}", f"{other_spec.observations}"
+  raise errors.SetUpError(
+    f"the agent was trained in {env}, with {ours}; {other} has {theirs}."
+  )
 
 
 def _newest(path: pathlib.Path) -> dict[str, np.ndarray]:
@@ -254,6 +249,14 @@ def shapes(agent: types.Agent) -> Any:
   return jax.eval_shape(lambda key: learner.params(learner.init(key)), key)
 
 
+def sources(learner: types.LearnerCore) -> dict[str, str]:
+  """The name of each of an agent's weights → its name in the learner's state."""
+  state = jax.eval_shape(learner.init, jax.random.PRNGKey(0))
+  names = [name for name, _ in checkpoint.named(state)]
+  tree = jax.tree.unflatten(jax.tree.structure(state), names)
+  return dict(checkpoint.named(learner.params(tree)))
+
+
 def starting_from(
   path: str | os.PathLike[str], agent: types.Agent, env: str
 ) -> types.Agent:
@@ -273,13 +276,13 @@ def starting_from(
   learner = agent.learner
   try:
     trained = read(path)
-    trained.check_spec(agent.spec, env)
+    _check_spec(trained.record["env"], trained.spec, env, agent.spec)
     _check_profile(trained, env)
     by_name = dict(checkpoint.named(trained.weights_for(agent)))
   except (errors.SetUpError, OSError, ValueError) as error:
     raise errors.SetUpError(f"--init_weights={path}: {error}") from error
   # Name in the learner's state → the array.
-  initial = {name: by_name[of] for of, name in weights.sources(learner).items()}
+  initial = {name: by_name[of] for of, name in sources(learner).items()}
 
   def init(key: jax.Array) -> types.State:
     state = learner.init(key)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, launch, pool
+from explorax.experiments import pool, session
 from explorax.experiments.runners import common
 
 
@@ -27,7 +27,7 @@ class Trained(NamedTuple):
 
 def train(
   config: config_lib.RunConfig,
-  given: job.Given | None = None,
+  given: session.CallerObjects | None = None,
   *,
   on_episode: Callable[[common.Episode], None] | None = None,
   is_over: Callable[[], bool] = lambda: False,
@@ -72,7 +72,7 @@ def train(
     measure()
     return is_over()
 
-  results = launch.train_without_files(
+  results = session.train(
     config,
     common.Hooks(
       on_episode=count,
@@ -80,7 +80,7 @@ def train(
       on_activity=begin,
       stop=stop,
     ),
-    given,
+    given or session.CallerObjects(),
   )
   if not is_over() and any(result.interrupted for result in results.values()):
     raise pool.StoppedError

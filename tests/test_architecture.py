@@ -32,7 +32,7 @@ MAY_IMPORT = {
 # All other files there (errors, output, ...) may have any place, but in no cycle.
 MAINS = {
   *("run", "sweep", "report", "compare", "evaluate"),
-  "interface",
+  "api",
 }
 ORDER = (
   {"config", "presets", "recording", "checkpoints"},

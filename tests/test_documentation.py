@@ -29,10 +29,10 @@ from explorax.experiments import (
   evaluate,
   flag_table,
   grid,
-  job,
   presets,
   report,
   run,
+  session,
   sweep,
   tuning,
 )
@@ -158,7 +158,7 @@ def _parse_run(argv: list[str]) -> None:
   given = flag_table.parse(config.flags(), argv)
   # A file is of a run that is not there.
   if not any(given[name] for name in ("list_agents", "list_envs", "help", "config")):
-    job.resolve(config.from_flags(given))
+    session.resolve(config.from_flags(given))
 
 
 def _parse_sweep(argv: list[str]) -> None:

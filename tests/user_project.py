@@ -20,9 +20,8 @@ def train() -> dict[str, jax.Array]:
   agent = q_agent.make_agent(config, environments.spec(environment))
   result = explorax.train(agent, environment, steps=100)
   named = explorax.make_agent("tdu", gymnasium.make("CartPole-v1"), beta=0.5)
-  returns = explorax.evaluate(named, result.weights, "gym:CartPole-v1")
-  frame = result.to_frame()
-  frame.describe()
+  several = explorax.train(named, "gym:CartPole-v1", steps=100, seeds=2)
+  returns = explorax.evaluate(several[0], "gym:CartPole-v1")
   return {"returns": jnp.asarray(returns + result.episodes["episode_return"][-1])}
 
 
@@ -31,4 +30,4 @@ def is_torso(name: str) -> bool:
 
 
 def mistake() -> None:
-  explorax.train(3, "jax:chain/5")  # type: ignore[arg-type]
+  explorax.train(3, "jax:chain/5")  # type: ignore[call-overload]

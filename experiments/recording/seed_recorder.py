@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from explorax.experiments import config, output, recording, weights
+from explorax.experiments import checkpoint, config, output, recording
 from explorax.experiments.recording import (
   divergence,
   loggers,
@@ -178,7 +178,7 @@ class SeedRecorder:
     for log in self._loggers:
       attempt(log.close)
     if params is not None:
-      save = functools.partial(weights.save, weights=params, settings=self._record)
+      save = functools.partial(checkpoint.dump, tree=params, extra=self._record)
       if not attempt(self._directory.write, WEIGHTS, save):
         status = "failed"
     unfinished_steps = 0

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import grid, job, output, processes
+from explorax.experiments import grid, output, processes, session
 from explorax.experiments.recording import console
 from explorax.experiments.reports import runs as runs_lib
 from explorax.papers.learning import experiments, tables
@@ -68,7 +68,7 @@ def cells(names: Sequence[str], folder: str) -> list[Cell]:
           if experiment.eval_every is None
           else experiment.eval_episodes,
         )
-        found.append(Cell(name, label, env, job.resolve(config)[0]))
+        found.append(Cell(name, label, env, session.resolve(config)[0]))
   return found
 
 

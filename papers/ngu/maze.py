@@ -12,7 +12,7 @@ import numpy as np
 from explorax import environments, ranges
 from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, presets
+from explorax.experiments import presets, session
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import statistics
 from explorax.experiments.runners import common
@@ -137,7 +137,7 @@ def _run(settings: types.Settings) -> types.Results:
       eval_every=settings["eval_every"],
       eval_episodes=settings["eval_episodes"],
     ),
-    job.Given(
+    session.CallerObjects(
       agent, environment, environments.wrap(maze, seed=seed + _EVALUATION_SEED)
     ),
   )

@@ -20,7 +20,7 @@ import numpy as np
 from explorax import ranges
 from explorax.environments import deep_sea, jax_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import job, presets
+from explorax.experiments import presets, session
 from explorax.papers import training, types
 from explorax.papers.tdu import runs as deep_sea_runs
 
@@ -326,7 +326,7 @@ def compute(settings: types.Settings) -> types.Results:
   if settings.get("own_mapping", False):
     sea, _ = jax_environments.make(env.removeprefix("jax:"))
     assert isinstance(sea, deep_sea.DeepSea)
-    given = job.Given(params=deep_sea_runs.own_mappings(sea, seeds))
+    given = session.CallerObjects(params=deep_sea_runs.own_mappings(sea, seeds))
   trained = training.train(
     config_lib.RunConfig(
       agent=settings["agent"],

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     networks,
     papers,
   )
-  from explorax.experiments.callbacks import StopTraining
-  from explorax.experiments.interface import (
+  from explorax.experiments.api import (
     Agent,
     Result,
     evaluate,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     make_agent,
     train,
   )
+  from explorax.experiments.callbacks import StopTraining
   from explorax.experiments.trained import Policy
 
 __version__ = "0.1.0"
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
   if name == "StopTraining":
     return importlib.import_module("explorax.experiments.callbacks").StopTraining
   if name in _INTERFACE:
-    return getattr(importlib.import_module("explorax.experiments.interface"), name)
+    return getattr(importlib.import_module("explorax.experiments.api"), name)
   if name in __all__:
     return importlib.import_module(f"explorax.{name}")
   raise AttributeError(f"module 'explorax' has no attribute {name!r}")

@@ -98,7 +98,5 @@ def test_in_python_too():
     "double_dqn", "turned_images:ChannelsFirst", min_replay_size=20, batch_size=2
   )
   result = explorax.train(agent, "turned_images:ChannelsFirst", steps=25)
-  returns = explorax.evaluate(
-    agent, result.weights, "turned_images:ChannelsFirst", episodes=1
-  )
+  returns = explorax.evaluate(result, episodes=1)
   assert returns.tolist() == [5.0]

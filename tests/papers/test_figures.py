@@ -6,7 +6,8 @@ import pathlib
 import numpy as np
 import pytest
 
-from explorax.experiments import job, output
+from explorax.experiments import config as config_lib
+from explorax.experiments import output, presets, session
 from explorax.experiments import settings as settings_lib
 from explorax.papers import panels, registry, store, types
 
@@ -97,9 +98,14 @@ def test_the_quick_version_is_computed_and_judged(name):
 def test_agents_of_atari_can_be_made(name):
   for agent in registry.FIGURES[name].config.agents:
     preset, settings = settings_lib.split_name(agent)
-    found, env, config = job.find(preset, "atari:Pong/sticky=0.25", settings)
-    assert env == f"atari:Pong/{found.atari_profile},sticky=0.25"
-    assert (config == found.config_for(env)) == (not settings)
+    found = presets.find(preset)
+    run, config = session.resolve(
+      config_lib.RunConfig(
+        agent=preset, env="atari:Pong/sticky=0.25", settings=settings
+      )
+    )
+    assert run.env == f"atari:Pong/{found.atari_profile},sticky=0.25"
+    assert (config == found.config_for(run.env)) == (not settings)
 
 
 def test_claims_of_atari_are_over_games_at_the_end():

@@ -25,7 +25,7 @@ def test_a_steps_time_is_that_of_the_second_half_without_the_evaluation(monkeypa
     return {0: modules.SimpleNamespace(interrupted=False)}
 
   monkeypatch.setattr(training.time, "process_time", lambda: now)
-  monkeypatch.setattr(training.launch, "train_without_files", train)
+  monkeypatch.setattr(training.session, "train", train)
   config = config_lib.RunConfig("dqn", env="jax:catch", seed=0, steps=1000)
   trained = training.train(config)
   assert trained.step_seconds == pytest.approx(2.0 / 400)

@@ -1,0 +1,257 @@
+"""Training from Python: what `run.py` does, with objects instead of names.
+
+    agent = explorax.make_agent("tdu", "bsuite:deep_sea/0", beta=0.5)
+    result = explorax.train(agent, "bsuite:deep_sea/0", episodes=500, seed=1)
+    returns = explorax.evaluate(result, episodes=10)
+
+Presets, settings and runners are those of the command line: the same seed gives the
+same numbers.
+"""
+
+import atexit
+import functools
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from explorax import environments
+from explorax.agents import types
+from explorax.environments import identity, jax_adapter
+from explorax.experiments import callbacks, errors, presets, session, trained
+from explorax.experiments import config as config_lib
+from explorax.experiments import settings as settings_lib
+from explorax.experiments.runners import common
+
+Agent = trained.Agent
+Policy = trained.Policy
+Result = session.Result
+# `kind:name`, or an environment of any protocol that `environments.wrap` takes.
+Environment: TypeAlias = "str | environments.AnyEnvironment"
+
+# Flags that `make_agent` and the arguments of `train` replace.
+_NOT_TAKEN = ("agent", "env", "set")
+
+
+@errors.naming_extras()
+def make_agent(
+  name: str, env: Environment, /, *, settings: Sequence[str] = (), **changes: Any
+) -> Agent:
+  """Makes an agent by name (`--list_agents`) for an environment.
+
+  Args:
+    name: the agent's name.
+    env: `kind:name`, for example `bsuite:deep_sea/0`, or an environment of dm_env,
+      gymnasium or JAX. Some agents have different settings for some kinds.
+    settings: changes of fields of its config, as after `--set`:
+      `["exploration.epsilon=0.1"]`.
+    **changes: changes given as values: `beta=0.5, hidden_sizes=(64, 64)`.
+
+  Raises:
+    ValueError: in one sentence, for an unknown name, field or value.
+    TypeError: if the environment's protocol, actions or observations are not supported.
+  """
+  full_name = presets.find(name).environment_for(_name(env))
+  if isinstance(env, str):
+    made = environments.make(full_name, seed=0)
+    spec = environments.spec(made)
+    made.close()
+  else:
+    spec = environments.spec(environments.wrap(env, seed=0))
+  changed = [f"{field}={settings_lib.spell(value)}" for field, value in changes.items()]
+  return trained.make_agent(name, full_name, spec, [*settings, *changed])
+
+
+@overload
+def train(
+  agent: Agent | types.Agent | str,
+  env: Environment,
+  *,
+  seeds: None = None,
+  **flags: Any,
+) -> Result: ...
+@overload
+def train(
+  agent: Agent | types.Agent | str, env: Environment, *, seeds: int, **flags: Any
+) -> list[Result]: ...
+@errors.naming_extras()
+def train(
+  agent: Agent | types.Agent | str,
+  env: Environment,
+  *,
+  steps: int | None = None,
+  episodes: int | None = None,
+  seed: int = 0,
+  seeds: int | None = None,
+  runner: str | None = None,
+  output: str | os.PathLike[str] | None = None,
+  evaluation_env: "Environment | None" = None,
+  on_episode: Callable[[common.Episode], None] | None = None,
+  on_log: Callable[[common.LogRow], None] | None = None,
+  on_evaluation: Callable[[common.Evaluation], None] | None = None,
+  on_checkpoint: Callable[[pathlib.Path, int], None] | None = None,
+  **flags: Any,
+) -> Result | list[Result]:
+  """Trains an agent.
+
+  Args:
+    agent: an agent's name (`double_dqn`), the result of `make_agent`, or your own
+      agent.
+    env: as for `make_agent`; an environment object is not closed.
+    steps: the run's limit in environment steps.
+    episodes: the run's limit in episodes.
+    seed: for the agent and the environment, and for Python's and numpy's global random
+      numbers during the run.
+    seeds: the number of seeds to train, starting at `seed`.
+    runner: `local`, `device` or `distributed`; None: `device` if `env` is a JAX
+      environment object, else `local`.
+    output: a directory for the files that a command-line run writes. The same call
+      again resumes the run in it, or returns the result of a finished run. None: a
+      temporary one, which lasts as long as this process.
+    evaluation_env: the environment of evaluations, also of the one at the end, if
+      `env` is an object. Objects written in JAX, or with a gymnasium spec, are made
+      again for them. Without an environment for it, the run ends without an evaluation.
+    on_episode: called at the end of each episode. This and the other callbacks may
+      raise `explorax.StopTraining` to end the run as finished.
+    on_log: called every `log_every` steps, with what `learner.csv` gets.
+    on_evaluation: called after each evaluation.
+    on_checkpoint: called after each checkpoint with its directory and the environment
+      steps.
+    **flags: other flags of `python -m explorax.experiments.run` by name:
+      `replay="memory"`, `eval_every=1000`.
+
+  Returns:
+    The result; with `seeds`, a list with that of each seed.
+
+  Raises:
+    ValueError: in one sentence, for settings that do not fit.
+    Exception: what has ended the run, as it was raised; `final.npz` in `output` has the
+      last good weights.
+  """
+  _check(flags)
+  if runner is None:
+    runner = config_lib.DEVICE if _is_jax(env) else config_lib.LOCAL
+  if output is None:
+    output = tempfile.mkdtemp(dir=_temporary_directory())
+    flags = {"checkpoint_replay": False, **flags}
+  values = {
+    **{n: os.fspath(x) if isinstance(x, os.PathLike) else x for n, x in flags.items()},
+    "steps": steps,
+    "episodes": episodes,
+    "seed": seed,
+    "seeds": 1 if seeds is None else seeds,
+    "runner": runner,
+    "output": os.fspath(output),
+    "env": _name(env),
+  }
+  if isinstance(agent, str):
+    values |= {"agent": agent}
+  elif isinstance(agent, Agent):
+    values |= {"agent": agent.name, "set": [*agent.settings]}
+  else:
+    values |= {"agent": type(agent.config).__name__}
+  defaults = {f.name: f.default for fs in config_lib.flags().values() for f in fs}
+  functions = callbacks.Functions(on_log, on_episode, on_evaluation, on_checkpoint)
+  results = session.start(
+    config_lib.from_flags({**defaults, **values}),
+    None if isinstance(agent, str) else agent,
+    None if isinstance(env, str) else env,
+    [functions],
+    evaluation_environment=evaluation_env,
+  )
+  return results[0] if seeds is None else results
+
+
+@errors.naming_extras()
+def evaluate(
+  agent: "Result | Policy | str | os.PathLike[str]",
+  env: "Environment | None" = None,
+  *,
+  episodes: int = 5,
+  max_steps: int = 1_000_000,
+  seed: int = 0,
+) -> npt.NDArray[Any]:
+  """Plays episodes of the evaluation policy; see `python -m ...experiments.evaluate`.
+
+  Args:
+    agent: what has been trained: a result, a policy, or a path as for `load`.
+    env: as for `make_agent`; an environment object is not closed. None: the one that
+      the agent was trained in.
+    episodes: the number of episodes.
+    max_steps: an episode that does not end is left after so many steps.
+    seed: for an environment that is given by its name, and for random actions.
+
+  Returns:
+    The return of each episode, `[episodes]`.
+  """
+  if isinstance(agent, Result):
+    policy = agent.load(seed)
+  elif isinstance(agent, Policy):
+    policy = agent
+  else:
+    read = trained.read(agent)
+    env = read.environment() if env is None else env
+    policy = read.policy(seed=seed)
+  played = trained.evaluate(
+    policy,
+    environments.evaluation_name(policy.env) if env is None else env,
+    episodes=episodes,
+    max_steps=max_steps,
+    seed=seed,
+  )
+  return np.array([episode_return for episode_return, _, _ in played])
+
+
+@errors.naming_extras()
+def load(
+  path: str | os.PathLike[str], *, settings: Sequence[str] = (), seed: int = 0
+) -> Policy:
+  """Loads the policy of a trained agent; no environment is made.
+
+  Args:
+    path: the directory of a run (with `seeds`, of one of them), of which it takes the
+      final weights or those of the newest checkpoint; or its `checkpoints/final.npz`.
+    settings: changes of settings that the weights do not depend on, as after `--set`:
+      `["evaluation_epsilon=0"]`. If a setting of the run names a class of yours, repeat
+      it here: the file alone imports nothing.
+    seed: of random actions.
+
+  Raises:
+    ValueError: in one sentence, for what cannot be loaded.
+  """
+  return trained.read(path).policy(settings, seed)
+
+
+def _name(env: Environment) -> str:
+  return env if isinstance(env, str) else identity.name_of(env)
+
+
+def _is_jax(env: Environment) -> bool:
+  if isinstance(env, str):
+    return False
+  return isinstance(environments.wrap(env, seed=0).raw, jax_adapter.JaxEnvironment)
+
+
+@functools.cache
+def _temporary_directory() -> str:
+  """The directory of runs without `output`; it is removed when the process ends."""
+  path = tempfile.mkdtemp(prefix="explorax-")
+  atexit.register(shutil.rmtree, path, ignore_errors=True)
+  return path
+
+
+def _check(flags: Mapping[str, Any]) -> None:
+  """Refuses names that are no flags of a run."""
+  known = [s.flag or name for name, s in config_lib.SETTINGS.items()]
+  known = [name for name in known if name not in _NOT_TAKEN]
+  for name in flags:
+    if name not in known:
+      raise ValueError(
+        f"train takes no {name!r}.{errors.nearest(name, known)} It takes the flags of "
+        f"a run: {', '.join(known)}."
+      )

@@ -1,0 +1,330 @@
+"""Training from Python: against the command line, and with all kinds of objects."""
+
+import csv
+import dataclasses
+import json
+import math
+import pickle
+import random
+
+import fakes
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import explorax
+from explorax import environments, exploration
+from explorax.environments import identity
+from explorax.experiments import presets, run
+from explorax.experiments import settings as settings_lib
+
+pytestmark = pytest.mark.newest
+
+ENV = "jax:chain/5"
+SMALL = {
+  "hidden_sizes": (8,),
+  "replay_capacity": 200,
+  "min_replay_size": 20,
+  "batch_size": 4,
+  "exploration": exploration.EpsilonGreedy(0.3),
+}
+_CLOCK = {"steps_per_second", "wall_seconds"}
+
+
+@pytest.fixture(scope="module")
+def agent() -> explorax.Agent:
+  return explorax.make_agent("double_dqn", ENV, **SMALL)
+
+
+def same(result: explorax.Result, other: explorax.Result) -> None:
+  for name in ("episodes", "evaluations", "learner"):
+    columns, others = getattr(result, name), getattr(other, name)
+    assert set(columns) == set(others)
+    for column in set(columns) - _CLOCK:
+      np.testing.assert_array_equal(columns[column], others[column], column)
+  jax.tree.map(np.testing.assert_array_equal, result.weights, other.weights)
+
+
+class Corridor(gymnasium.Env):
+  """A corridor whose end is on the right; it has no gymnasium spec."""
+
+  observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+  action_space = gymnasium.spaces.Discrete(2)
+
+  def __init__(self, size: int = 3):
+    self.size = size
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self.place = self.time = 0
+    return self._seen(), {}
+
+  def step(self, action):
+    self.time += 1
+    self.place = max(0, self.place + 2 * int(action) - 1)
+    done = self.place == self.size
+    return self._seen(), float(done), done, self.time == 8, {}
+
+  def _seen(self):
+    noise = np.random.normal() + random.random()  # The global generators.
+    return np.array([self.place / self.size, 0.1 * np.tanh(noise)], np.float32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pure:
+  """The corridor in JAX."""
+
+  size: int = 3
+  num_actions = 2
+
+  def reset(self, key):
+    return jnp.zeros(2), jnp.int32(0)
+
+  def step(self, key, place, action):
+    place = jnp.maximum(0, place + 2 * action - 1)
+    done = place == self.size
+    return jnp.full(2, place / self.size), place, done.astype(jnp.float32), done
+
+
+def cartpole() -> gymnasium.Env:
+  env = gymnasium.make("CartPole-v1", max_episode_steps=20)
+  return gymnasium.wrappers.TransformReward(env, abs)
+
+
+# Kind → (makes the object, whether it is made again for evaluations).
+OBJECTS = {
+  "gymnasium": (Corridor, False),
+  "wrapped": (cartpole, True),
+  "dm_env": (lambda: fakes.FakeEnvironment(episode_length=4), False),
+  "jax": (Pure, True),
+}
+
+
+@pytest.mark.parametrize("eval_episodes", [2, 0])
+@pytest.mark.parametrize(
+  ("kind", "runner"),
+  [(kind, "local") for kind in OBJECTS] + [("jax", "device")],
+)
+def test_objects_of_every_protocol(kind, runner, eval_episodes, tmp_path):
+  make, is_made_again = OBJECTS[kind]
+  env = make()
+  agent = explorax.make_agent("dqn", env, **SMALL)
+  flags = {"steps": 60, "eval_episodes": eval_episodes, "runner": runner}
+  first = explorax.train(agent, env, output=tmp_path / "run", **flags)
+  assert not first.interrupted and len(first.episodes["episode"])
+  assert len(first.learner["env_steps"]) == len(first.learner["seed"])
+  assert math.isfinite(first.evaluation_return) == bool(is_made_again and eval_episodes)
+  # The same call again reads the result, also with another object of the same kind.
+  for again in (env, make()):
+    same(explorax.train(agent, again, output=tmp_path / "run", **flags), first)
+  # Without a directory the numbers are the same, but for an environment's own state.
+  results = explorax.train(agent, make(), seeds=2, **flags)
+  assert [result.seed for result in results] == [0, 1]
+  if kind != "dm_env":
+    same(results[0], first)
+  np.testing.assert_array_equal(
+    explorax.evaluate(first, make(), episodes=1, seed=3).shape, (1,)
+  )
+
+
+def test_other_objects_do_not_share_a_directory(tmp_path):
+  flags = {"steps": 25, "eval_episodes": 0, "output": tmp_path / "run"}
+  explorax.train("dqn", Corridor(3), **flags)
+  wrapped = gymnasium.wrappers.TimeLimit(Corridor(3), 5)
+  for other in (Corridor(4), wrapped, Pure(3), fakes.FakeEnvironment()):
+    with pytest.raises(Exception, match="env is"):
+      explorax.train("dqn", other, runner="local", **flags)
+  record = json.loads((tmp_path / "run/config.json").read_text())
+  assert record["env"] == f"{__name__}:Corridor/size=3"
+
+
+@pytest.mark.parametrize(
+  ("make", "name"),
+  [
+    (lambda: gymnasium.make("FrozenLake-v1"), "gym:FrozenLake-v1"),
+    (
+      lambda: gymnasium.make("FrozenLake-v1", is_slippery=False),
+      "gym:FrozenLake-v1/is_slippery=false",
+    ),
+    (cartpole, "gym:CartPole-v1/max_episode_steps=20|TransformReward/func=abs"),
+    (
+      lambda: gymnasium.wrappers.TimeLimit(Corridor(), 9),
+      f"{__name__}:Corridor/size=3|TimeLimit/max_episode_steps=9",
+    ),
+    (lambda: environments.make("gym:FrozenLake-v1", seed=0), "gym:FrozenLake-v1"),
+    (lambda: Pure(7), f"{__name__}:Pure/size=7"),
+  ],
+)
+def test_an_object_is_called_by_its_class_and_arguments(make, name):
+  assert identity.name_of(make()) == name
+
+
+@pytest.mark.parametrize(
+  "flags",
+  [
+    {"replay": "memory", "eval_every": 50, "eval_episodes": 2},
+    {"runner": "device", "seeds": 2},
+    {"seeds": 2, "num_envs": 2},
+  ],
+  ids=["local", "device", "seeds in turn"],
+)
+def test_same_numbers_as_the_command_line(agent, flags, tmp_path):
+  out = tmp_path / "out"
+  argv = [f"--{name}={value}" for name, value in flags.items()]
+  argv += ["--workers=1"] * ("num_envs" in flags)
+  argv += ["--agent=double_dqn", f"--env={ENV}", "--steps=120", "--seed=3"]
+  argv += [f"--set={name}={settings_lib.spell(value)}" for name, value in SMALL.items()]
+  assert run.main([*argv, f"--output={out}"]) == 0
+  call = {"steps": 120, "seed": 3, "seeds": None, **flags}
+  results = explorax.train(agent, ENV, **call)
+  seen: list[int] = []
+  again = explorax.train(agent, ENV, output=out, on_episode=seen.append, **call)
+  assert not seen, "A finished run is read, and not repeated."
+  if "seeds" not in flags:
+    results, again = [results], [again]
+  for result, other in zip(results, again, strict=True):
+    same(result, other)
+    assert repr(result) == repr(other)
+  summary = json.loads((out / "summary.json").read_text())
+  first = out if "seeds" not in flags else out / "seed3"
+  rows = csv.DictReader((first / "metrics.csv").read_text().splitlines())
+  returns = [float(row["episode_return"]) for row in rows]
+  assert results[0].episodes["episode_return"].tolist() == returns and len(returns) > 9
+  if "seeds" not in flags:
+    for name in ("evaluation_return", "training_return"):
+      assert getattr(results[0], name) == summary[name]
+
+
+def test_an_error_reaches_the_caller_as_it_was_raised(agent, tmp_path, capsys):
+  def fail(episode):
+    if episode.episode == 9:
+      raise KeyError("no more")
+
+  flags = {"steps": 100, "output": tmp_path / "out"}
+  with pytest.raises(KeyError, match="no more") as raised:
+    explorax.train(agent, ENV, on_episode=fail, **flags)
+  assert raised.value.__cause__ is None and raised.value.__context__ is None
+  assert any("error.txt" in note for note in raised.value.__notes__)
+  assert "no more" in (tmp_path / "out/error.txt").read_text()
+  # Nothing has written a checkpoint, so that it starts again.
+  result = explorax.train(agent, ENV, steps=100)
+  same(explorax.train(agent, ENV, **flags), result)
+  assert not (tmp_path / "out/error.txt").exists()
+  assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("runner", "steps"), [("local", 500), ("device", 20_000)])
+def test_a_callback_sees_all_and_ends_the_run(agent, runner, steps, tmp_path):
+  seen: dict[str, list[int]] = {"log": [], "episode": [], "checkpoint": []}
+
+  def on_log(row):
+    seen["log"].append(row.env_steps)
+    assert row.metrics["epsilon"] == pytest.approx(0.3)
+    if row.env_steps >= 100:
+      raise explorax.StopTraining("enough")
+
+  result = explorax.train(
+    agent,
+    ENV,
+    steps=steps,
+    runner=runner,
+    log_every=50,
+    eval_episodes=2,
+    on_log=on_log,
+    on_episode=lambda episode: seen["episode"].append(episode.episode),
+    on_evaluation=lambda evaluation: seen.update(evaluation=evaluation),
+    on_checkpoint=lambda path, env_steps: seen["checkpoint"].append(env_steps),
+    output=tmp_path / "out",
+  )
+  assert not result.interrupted and result.weights
+  (end,) = seen["checkpoint"]
+  assert seen["log"][-1] == end < steps and seen["log"] == sorted(seen["log"])
+  assert seen["log"] == result.learner["env_steps"].tolist()
+  assert result.learner["loss"][-1] > 0
+  assert seen["episode"] == result.episodes["episode"].tolist()
+  assert seen["evaluation"].env_steps == end and len(seen["evaluation"].episodes) == 2
+  assert result.summary["stop_reason"] == "enough"
+
+
+def test_an_object_is_trained_in_as_its_name_is():
+  name = "gym:FrozenLake-v1"
+  lake = explorax.make_agent("double_dqn", name, **SMALL)
+  flags = {"steps": 60, "seed": 2}
+  made = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
+  trained = explorax.train(lake, made, evaluation_env=name, **flags)
+  same(trained, explorax.train(lake, name, **flags))
+
+
+def test_global_random_numbers_of_the_caller_stay(agent):
+  before = random.getstate(), np.random.get_state()[1].tolist()
+  explorax.train("dqn", Corridor(), steps=25, eval_episodes=0, seed=5)
+  assert before == (random.getstate(), np.random.get_state()[1].tolist())
+
+
+def test_a_run_that_is_too_short_to_learn_warns(agent):
+  with pytest.warns(RuntimeWarning, match="too short to learn: it makes 0 updates"):
+    result = explorax.train(agent, ENV, steps=15, eval_episodes=0)
+  assert len(result.learner["loss"]) == len(result.learner["env_steps"])
+
+
+@pytest.mark.parametrize("steps", [30, 30.0, np.int64(30)])
+def test_whole_numbers(agent, steps):
+  result = explorax.train(agent, ENV, steps=steps, eval_episodes=0)
+  assert result.summary["env_steps"] == 30
+
+
+def test_an_own_agent_and_pickles(agent):
+  result = explorax.train(agent.core, ENV, episodes=30)
+  assert math.isnan(result.episodes["loss"][0])
+  # The best of the chain's rewards is the last one, 1 at the first stop.
+  assert len(set(explorax.evaluate(result, ENV, episodes=3))) == 1
+  copy = pickle.loads(pickle.dumps(agent))
+  assert (copy.name, copy.settings, copy.config) == ("double_dqn", *_of(agent))
+
+
+def _of(agent):
+  return agent.settings, agent.config
+
+
+@pytest.mark.parametrize(
+  ("call", "sentence"),
+  [
+    (lambda agent: explorax.make_agent("tbu", ENV), "there is no agent 'tbu'. Did you"),
+    (lambda agent: explorax.make_agent("tdu", ENV, bata=1), "has no field 'bata'"),
+    (lambda agent: explorax.train(agent, ENV), "give --episodes or --steps"),
+    (lambda agent: explorax.train(agent, ENV, step=5), "train takes no 'step'."),
+    *(
+      (lambda agent, x=x: explorax.train(agent, ENV, **x), [*x][-1])
+      for x in ({"steps": "20"}, {"steps": True}, {"steps": 9, "eval_every": 2.5})
+    ),
+    (
+      lambda agent: explorax.train(agent, "jax:chain/6", steps=5),
+      "the agent was made for",
+    ),
+    (
+      lambda agent: explorax.train(
+        agent, environments.make(ENV, seed=0), steps=5, runner="distributed"
+      ),
+      "makes environments in other processes",
+    ),
+    (
+      lambda agent: explorax.train("dqn", Corridor(), steps=5, eval_every=1),
+      "needs a second environment",
+    ),
+  ],
+)
+def test_refuses_in_a_sentence(agent, call, sentence):
+  with pytest.raises(ValueError, match=sentence) as refused:
+    call(agent)
+  assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_settings_are_spelled_as_they_are_read(name):
+  for env in (ENV, "atari:Pong"):
+    config = presets.PRESETS[name].config_for(env)
+    values = vars(config)
+    spelled = [f"{name}={settings_lib.spell(value)}" for name, value in values.items()]
+    assert settings_lib.apply(config, spelled) == config
