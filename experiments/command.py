@@ -3,15 +3,13 @@
 import contextlib
 import io
 import os
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from explorax.environments import errors as environment_errors
-from explorax.experiments import compilation, errors, flag_table, signals
+from explorax.experiments import compilation, errors, flag_table
 from explorax.experiments.recording import console as console_lib
 
 # Raised by flags, settings, environments, agents and files for requests that they
@@ -29,7 +27,6 @@ _REFUSALS = (
 _OF_JAX = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME", "PYTHONOPTIMIZE", "XLA_FLAGS")
 
 Work = Callable[[], int]  # Returns the exit code.
-_SECONDS_TO_LEAVE = 10.0
 
 # Of commands that compute tasks.
 EXIT_CODES = (
@@ -53,8 +50,7 @@ def main(
   """Parses a command line, runs the command and returns the process's exit code.
 
   An error prints one sentence on stderr, after a traceback with `--debug`. The exit
-  code is 2 if the error occurs before the work starts, 1 afterwards. Ctrl-C and other
-  signals end the process, unless the work stops by itself (`signals`).
+  code is 2 if the error occurs before the work starts, 1 afterwards.
 
   Args:
     argv: the command line without the program's name; None: that of the process.
@@ -66,19 +62,6 @@ def main(
     words: the key under which `do` gets positional arguments; None refuses them.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
-  with signals.ending_the_process(_announce):
-    return _main(argv, flags, do, introduction, outro, words)
-
-
-def _main(
-  argv: list[str],
-  flags: flag_table.Groups,
-  do: Callable[[dict[str, Any], list[str]], int | Work],
-  introduction: str,
-  outro: str,
-  words: str | None,
-) -> int:
-  """`main`, with the signals handled."""
   for stream in (sys.stdout, sys.stderr):
     if isinstance(stream, io.TextIOWrapper):
       stream.reconfigure(errors="replace")  # An ASCII terminal shows no β.
@@ -91,6 +74,9 @@ def _main(
     if given.get(compilation.FLAG.name):
       compilation.keep_programs()
     work = do(given, argv)
+  except KeyboardInterrupt:  # In a Python program; a command has ended (`signals`).
+    console_lib.print_error("stopped before the start.")
+    return 130
   except (Exception, SystemExit) as error:  # A user's module may raise either of them.
     return _refused(error, argv, 2)
   if isinstance(work, int):
@@ -101,20 +87,6 @@ def _main(
     return _refused(error, argv, 2)
   except Exception as error:
     return _refused(error, argv, 1)
-
-
-def leave(exit_code: int) -> NoReturn:
-  """Ends the process, in ten seconds at the latest: a user's thread may not end."""
-
-  def leave_at_once() -> None:
-    console_lib.print_error("a thread of the environment or the agent has not ended.")
-    sys.stdout.flush()
-    os._exit(exit_code)
-
-  timer = threading.Timer(_SECONDS_TO_LEAVE, leave_at_once)
-  timer.daemon = True
-  timer.start()
-  sys.exit(exit_code)
 
 
 def show(text: str) -> int:
@@ -128,11 +100,6 @@ def refuse(text: str) -> int:
   """Prints why a command cannot start; returns the exit code."""
   console_lib.print_error(text)
   return 2
-
-
-def _announce(number: signal.Signals) -> None:
-  del number
-  console_lib.alert("stopped at once; what was saved before is kept")
 
 
 def _refused(error: BaseException, argv: Sequence[str], exit_code: int) -> int:

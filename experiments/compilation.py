@@ -8,8 +8,11 @@ import warnings
 from explorax.experiments import flag_table
 
 _FOLDER = "JAX_COMPILATION_CACHE_DIR"
-_MAX_BYTES = 2**30
-
+_SETTINGS = {
+  "JAX_COMPILATION_CACHE_MAX_SIZE": f"{2**30}",  # Bytes.
+  # Programs that compile almost as fast as they load are not kept.
+  "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+}
 FLAG = flag_table.Flag(
   "compilation_cache",
   "",
@@ -26,12 +29,7 @@ def keep_programs() -> None:
 
   It sets JAX's environment variables, which processes that are started here inherit. It
   does nothing if they name a folder already, or if the user's cannot be written or can
-  be written by others.
-
-  JAX's key of a program has its version, XLA's flags and the features of the CPU, so
-  that machines may share a folder. Processes may share it, too: what one of them is
-  still writing, or was killed while writing, fails zlib's checksum in the others, which
-  then compile it.
+  be written by others: JAX trusts the programs.
   """
   # jaxlib before 0.10 may crash on macOS when it loads a large program.
   if os.environ.get(_FOLDER) or sys.platform != "linux":
@@ -40,23 +38,12 @@ def keep_programs() -> None:
     root = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     folder = pathlib.Path(root, "explorax", "jax")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _prune(folder)
     status = folder.stat()
   except (OSError, RuntimeError):  # No permission; no home.
     return
-  # Who writes here can run code: JAX trusts the programs.
   is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
   if is_private and os.access(folder, os.W_OK):
     os.environ[_FOLDER] = str(folder)
-    # Programs that compile almost as fast as they load are not kept.
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+    for name, value in _SETTINGS.items():
+      os.environ.setdefault(name, value)
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation")
-
-
-def _prune(folder: pathlib.Path) -> None:
-  """Deletes the programs that were not used for the longest time, above the limit."""
-  total = 0
-  for path in sorted(folder.glob("*-cache"), key=lambda path: -path.stat().st_atime):
-    total += path.stat().st_size
-    if total > _MAX_BYTES:
-      path.unlink(missing_ok=True)

@@ -5,13 +5,14 @@ environment, but not Acme, Reverb or TensorFlow.
 """
 
 import statistics
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import signals
 
 if __name__ == "__main__":
-  signals.end_while_importing()
+  signals.end_at_once()
 
 from explorax import experiments
 from explorax.experiments import command, compilation, errors, flag_table
@@ -95,4 +96,4 @@ def _play(given: dict[str, Any], argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-  command.leave(main())
+  sys.exit(main())

@@ -2,13 +2,14 @@
 
 import pathlib
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import signals
 
 if __name__ == "__main__":
-  signals.end_while_importing()
+  signals.end_at_once()
 
 from explorax.experiments import command, errors, flag_table
 
@@ -108,4 +109,4 @@ def _write(
 
 
 if __name__ == "__main__":
-  command.leave(main())
+  sys.exit(main())

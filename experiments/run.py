@@ -12,7 +12,7 @@ from typing import Any
 from explorax.experiments import signals
 
 if __name__ == "__main__":
-  signals.end_while_importing()
+  signals.end_at_once()
 
 from explorax import experiments
 from explorax.experiments import command
@@ -108,4 +108,4 @@ def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
 
 
 if __name__ == "__main__":
-  command.leave(main())
+  sys.exit(main())

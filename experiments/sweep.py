@@ -15,7 +15,7 @@ from typing import Any
 from explorax.experiments import signals
 
 if __name__ == "__main__":
-  signals.end_while_importing()
+  signals.end_at_once()
 
 from explorax.experiments import command, flag_table, output
 from explorax.experiments import config as config_lib
@@ -203,4 +203,4 @@ def _results(configs: Any, directory: output.RunDirectory, score: None) -> str:
 
 
 if __name__ == "__main__":
-  command.leave(main())
+  sys.exit(main())

@@ -5,13 +5,14 @@ a second call only draws, and an interrupted call resumes. Each drawing comes wi
 table of the paper's claims and our measurements.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from explorax.experiments import signals
 
 if __name__ == "__main__":
-  signals.end_while_importing()
+  signals.end_at_once()
 
 from explorax import papers
 from explorax.experiments import command, compilation, flag_table
@@ -119,4 +120,4 @@ def _reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
 
 
 if __name__ == "__main__":
-  command.leave(main())
+  sys.exit(main())

@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def leave() -> None:
   """The console script: `main`, and the end of the process."""
-  signals.end_while_importing()
-  command.leave(main())
+  signals.end_at_once()
+  sys.exit(main())
 
 
 def _help() -> str:

@@ -16,7 +16,7 @@ def send(number=signal.SIGINT):
   os.kill(os.getpid(), number)
 
 
-def test_the_first_signal_is_a_request_and_the_second_an_interrupt():
+def test_the_first_signal_is_a_request_and_the_second_has_its_usual_effect():
   announced = []
   with signals.stop_on_signals(announced.append) as stop:
     assert not stop() and stop.exit_code == 0
@@ -26,6 +26,19 @@ def test_the_first_signal_is_a_request_and_the_second_an_interrupt():
     with pytest.raises(KeyboardInterrupt):
       send()
   assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+  with signals.stop_on_signals(announced.append) as stop:
+    assert not stop()
+
+
+def test_a_signal_is_a_request_of_all_open_blocks():
+  with (
+    signals.stop_on_signals(lambda number: None) as outer,
+    signals.stop_on_signals(lambda number: None) as inner,
+  ):
+    send()
+    assert outer() and inner.exit_code == 130
+    with signals.stop_on_signals(lambda number: None) as later:
+      assert later()
 
 
 def test_a_handler_of_the_caller_is_left_alone():
@@ -37,107 +50,38 @@ def test_a_handler_of_the_caller_is_left_alone():
 
 
 PROGRAM = """
-import os, signal, sys, threading
+import os, signal, time
 from explorax.experiments import signals
 
+def send():
+  os.kill(os.getpid(), signal.SIGINT)
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-def say(text):
-  return lambda number: os.write(1, f"{text} {int(number)}\\n".encode())
-
-def send(number):
-  os.kill(os.getpid(), number)
-
-def wait():
-  threading.Event().wait(60)
-
-def fork():
-  if os.fork() == 0:
-    try:
-      send(signal.SIGINT)
-      wait()
-    except KeyboardInterrupt:
-      os._exit(7)
-  return os.waitstatus_to_exitcode(os.wait()[1])
-
-with signals.ending_the_process(say("ended by")):
-  BODY
+signals.end_at_once()
+BODY
 print("after")
+"""
+IN_BLOCK = """
+with signals.stop_on_signals(lambda number: print("asked", flush=True)) as stop:
+  send()
 """
 
 
 @pytest.mark.parametrize(
   ("body", "code", "printed"),
   [
-    # Without a run there is nothing to wait for.
-    ("send(signal.SIGTERM); wait()", 143, ["ended by 15"]),
-    (
-      "with signals.stop_on_signals(say('asked by')) as stop:\n"
-      "    send(signal.SIGINT); print(stop(), stop.exit_code, flush=True)\n",
-      0,
-      ["asked by 2", "True 130", "after"],
-    ),
-    (
-      "with signals.stop_on_signals(say('asked by')) as stop:\n"
-      "    send(signal.SIGINT); send(signal.SIGINT); wait()",
-      130,
-      ["asked by 2", "ended by 2"],
-    ),
-    # The request of the run that is over counts no more.
-    (
-      "with signals.stop_on_signals(say('asked by')) as stop:\n    pass\n"
-      "  send(signal.SIGHUP); wait()",
-      129,
-      ["ended by 1"],
-    ),
-    # A run within a pool's task stops both.
-    (
-      "with signals.stop_on_signals(say('the pool by')) as pool:\n"
-      "    with signals.stop_on_signals(say('the run by')) as run:\n"
-      "      send(signal.SIGINT); print(run(), pool(), flush=True)\n"
-      "    print(pool(), flush=True); send(signal.SIGINT); wait()",
-      130,
-      ["the run by 2", "True False", "the pool by 2", "True", "ended by 2"],
-    ),
-    # A timer's signal is none of these, and a fork has its own.
-    (
-      "with signals.stop_on_signals(say('asked by')) as stop:\n"
-      "    with signals.time_limit(60): pass\n"
-      "    print(fork(), stop(), flush=True)",
-      0,
-      ["7 False", "after"],
-    ),
+    ("send(); time.sleep(60)", 130, []),
+    (IN_BLOCK, 0, ["asked", "after"]),
+    (IN_BLOCK + "  send(); time.sleep(60)", -signal.SIGINT, ["asked"]),
+    (IN_BLOCK + "send(); time.sleep(60)", 130, ["asked"]),
   ],
 )
-def test_a_program_ends_by_signals_without_an_exception(body, code, printed):
-  program = PROGRAM.replace("BODY", body)
+def test_a_program_ends_at_once_without_a_traceback(body, code, printed):
   done = subprocess.run(
-    [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=120
-  )
-  assert (done.returncode, done.stdout.splitlines()) == (code, printed), done.stderr
-  assert "Traceback" not in done.stderr
-
-
-def test_a_program_ends_while_its_main_thread_is_in_c():
-  """A matrix product runs no handler of Python."""
-  program = PROGRAM.replace(
-    "BODY",
-    "with signals.stop_on_signals(say('asked by')):\n"
-    "    import numpy\n"
-    "    big = numpy.ones((3000, 3000))\n"
-    "    print('computing', flush=True)\n"
-    "    while True: big @ big @ big @ big",
-  )
-  process = subprocess.Popen(
-    [sys.executable, "-P", "-c", program],
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
+    [sys.executable, "-P", "-c", PROGRAM.replace("BODY", body)],
+    capture_output=True,
     text=True,
+    timeout=120,
   )
-  with process:
-    assert process.stdout.readline() == "computing\n"
-    process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "asked by 2\n"
-    process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "ended by 2\n"
-  assert process.returncode == 130
+  assert done.returncode == code  # That of a signal is 130 in a shell.
+  assert done.stdout.splitlines() == printed and not done.stderr
