@@ -14,9 +14,8 @@ from explorax.environments.factory import (
   make_batched,
   spec,
 )
-from explorax.environments.metrics import counts_over_episodes, episode_metrics
 from explorax.environments.specs import EnvironmentSpec, OneHotArray
-from explorax.environments.standard import StandardEnvironment
+from explorax.environments.standard import StandardEnvironment, episode_metrics
 from explorax.environments.user_environments import AnyEnvironment, wrap
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ __all__ = [
   "OneHotArray",
   "SolvedRule",
   "StandardEnvironment",
-  "counts_over_episodes",
   "episode_metrics",
   "evaluation_name",
   "list_environments",

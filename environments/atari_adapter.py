@@ -83,8 +83,6 @@ class AtariEnvironment(dm_env.Environment):
     self._has_rooms = game == _MONTEZUMA
     self._rooms: set[int] = set()
     self._rooms_so_far: set[int] = set()
-    self._rooms_of_meta_episode: list[int] = []  # A list, which JSON can hold.
-    self._num_games = 0
 
   def reset(self) -> dm_env.TimeStep:
     if not self._game_goes_on:
@@ -129,9 +127,6 @@ class AtariEnvironment(dm_env.Environment):
     self._screens[0] = self._screens[1]
     self._game_return = 0.0
     self._rooms = set()
-    if self._num_games % self._profile.meta_episode == 0:
-      self._rooms_of_meta_episode = []
-    self._num_games += 1
     self._enter_room()
 
   def _repeat(self, action: ale_py.Action) -> float:
@@ -170,8 +165,6 @@ class AtariEnvironment(dm_env.Environment):
       room = montezuma_room(self.ram())
       self._rooms.add(room)
       self._rooms_so_far.add(room)
-      if room not in self._rooms_of_meta_episode:
-        self._rooms_of_meta_episode.append(room)
 
   def ram(self) -> np.ndarray:
     """The console's memory: uint8 `[128]`, entry i being address 0x80 + i."""
@@ -185,9 +178,7 @@ class AtariEnvironment(dm_env.Environment):
     """The metrics of `Profile.episode_metrics`, and rooms for Montezuma's Revenge.
 
     `rooms` and `rooms_so_far`: number of different rooms visited in this game, and
-    since the environment was made. With a `meta_episode` of several games,
-    `meta_position` is the game's number in it, from 1, and `rooms_in_meta_episode` the
-    number of rooms visited in it so far.
+    since the environment was made.
     """
     metrics = self._profile.episode_metrics(
       self._game, self._game_return, not self._game_goes_on
@@ -195,12 +186,6 @@ class AtariEnvironment(dm_env.Environment):
     if self._has_rooms:
       metrics["rooms"] = float(len(self._rooms))
       metrics["rooms_so_far"] = float(len(self._rooms_so_far))
-    games = self._profile.meta_episode
-    if games > 1:
-      metrics["meta_position"] = float((self._num_games - 1) % games + 1)
-      if self._has_rooms:
-        rooms = float(len(self._rooms_of_meta_episode))
-        metrics["rooms_in_meta_episode"] = rooms
     return metrics
 
   def observation_spec(self) -> dm_env.specs.Array:

@@ -35,17 +35,9 @@ class Profile(ranges.Checked):
   # Whether a row of pixels below the picture contains the player's state, from the
   # console's memory; only for Montezuma's Revenge. See `specs.ImageWithState`.
   oracle: bool = False
-  # Number of consecutive games that form a meta-episode (Badia et al. 2020, appendix
-  # I.2), for which an agent may keep its memory; it only affects the metrics.
-  meta_episode: ranges.PositiveInt = 1
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    if self.meta_episode > 1 and self.life_loss:
-      raise ValueError(
-        f"meta_episode is {self.meta_episode} games, but with life_loss an episode "
-        "ends with a life; use one of the two."
-      )
     if self.noops + self.action_repeat > self.max_frames:
       raise ValueError(
         f"max_frames is {self.max_frames}, which the first step may reach after up to "

@@ -43,8 +43,7 @@ class AtariVectorEnvironment:
 
     Raises:
       OSError: if its ROM is missing, or is not the one that ale-py expects.
-      ValueError: if `num_envs` is below 1, or the profile has an oracle or
-        meta-episodes.
+      ValueError: if `num_envs` is below 1, or the profile has an oracle.
     """
     if num_envs < 1:
       raise ValueError(f"num_envs is {num_envs}; it must be at least 1.")
@@ -53,11 +52,6 @@ class AtariVectorEnvironment:
         "oracle=true shows the player's position, room and keys, which are in the "
         "console's memory, to which batched games give no access; leave it at false, "
         "or use the local runner."
-      )
-    if profile.meta_episode > 1:
-      raise ValueError(
-        f"meta_episode is {profile.meta_episode}, but batched games do not count "
-        "meta-episodes; leave it at 1, or use the local runner."
       )
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # No banner.
     self._profile = profile

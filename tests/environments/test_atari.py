@@ -191,25 +191,18 @@ def test_actions_and_screens_of_other_games():
   assert environments.episode_metrics(full) == {}  # It is not in Atari-57.
 
 
-def test_rooms_of_a_meta_episode_and_the_position_in_it():
+def test_rooms_of_a_game_and_so_far():
   """Games of one room each but for the second, which enters one more."""
-  name = "atari:MontezumaRevenge/ngu,meta_episode=3"
-  environment = environments.make(name, seed=0)
+  environment = environments.make("atari:MontezumaRevenge/ngu", seed=0)
   counts = []
-  for game in range(5):
+  for game in range(3):
     environment.reset()
-    if game in (1, 3):
-      _ale(environment).setRAM(0x83 - 0x80, 2 + game)
+    if game == 1:
+      _ale(environment).setRAM(0x83 - 0x80, 3)
       environment.step(0)
     metrics = environments.episode_metrics(environment)
-    names = ("meta_position", "rooms", "rooms_in_meta_episode", "rooms_so_far")
-    counts.append(tuple(metrics[name] for name in names))
-  expected = [(1, 1, 1, 1), (2, 2, 2, 2), (3, 1, 2, 2), (1, 2, 2, 3), (2, 1, 2, 3)]
-  assert counts == expected
-  pong = environments.make("atari:Pong/ngu,meta_episode=2", seed=0)
-  pong.reset()
-  metrics = environments.episode_metrics(pong)
-  assert metrics["meta_position"] == 1 and "rooms_in_meta_episode" not in metrics
+    counts.append((metrics["rooms"], metrics["rooms_so_far"]))
+  assert counts == [(1, 1), (2, 2), (1, 2)]
 
 
 @pytest.mark.parametrize("profile", ["ngu", "dqn"])

@@ -61,7 +61,6 @@ def test_the_papers_profiles():
     ("Pong/stack=0", "stack"),
     ("Pong/max_frames=33", "33"),
     ("Pong/noops=-1", "noops"),
-    ("Pong/ngu,meta_episode=2,life_loss=true", "meta_episode"),
   ],
 )
 def test_unknown_names_are_refused(name, message):

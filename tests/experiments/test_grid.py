@@ -38,10 +38,10 @@ def test_unknown_names_are_refused_with_a_suggestion(name, suggestion):
 
 
 def test_commas_within_a_profile_or_a_value_separate_nothing():
-  envs = "atari:Pong/ngu,meta_episode=3, gym:A-v1,my_module.sub:make,gym:A-v1"
+  envs = "atari:Pong/ngu,noops=3, gym:A-v1,my_module.sub:make,gym:A-v1"
   assert grid.environments("catch/0", envs) == [
     "bsuite:catch/0",
-    "atari:Pong/ngu,meta_episode=3",
+    "atari:Pong/ngu,noops=3",
     "gym:A-v1",
     "my_module.sub:make",
   ]
