@@ -39,17 +39,11 @@ class BatchedEnvironment(Protocol):
   """
 
   @property
-  def num_envs(self) -> int:
-    """E."""
-    ...
+  def num_envs(self) -> int: ...
 
-  def observation_spec(self) -> dm_env.specs.Array:
-    """Of one environment."""
-    ...
+  def observation_spec(self) -> dm_env.specs.Array: ...  # Of one environment.
 
-  def action_spec(self) -> dm_env.specs.DiscreteArray:
-    """Of one environment."""
-    ...
+  def action_spec(self) -> dm_env.specs.DiscreteArray: ...  # Of one environment.
 
   def reset(self) -> np.ndarray:
     """Starts an episode in each; returns the first frames `[E, ...]`."""
@@ -63,6 +57,4 @@ class BatchedEnvironment(Protocol):
     """Waits for the end of the current step."""
     ...
 
-  def close(self) -> None:
-    """Ends its threads and processes."""
-    ...
+  def close(self) -> None: ...

@@ -42,15 +42,6 @@ class SolvedRule:
   def __init__(
     self, threshold: float = 0.9, min_episode: int = 1, best_rate: float = 1.0
   ):
-    if not 0 < threshold <= 1:
-      raise ValueError(
-        f"the threshold of the average regret is {threshold}; it must be above 0 "
-        "and at most 1 (bsuite's is 0.9)."
-      )
-    if min_episode < 1:
-      raise ValueError(f"min_episode is {min_episode}; episodes count from 1.")
-    if not 0 < best_rate <= 1:
-      raise ValueError(f"best_rate is {best_rate}; it must be above 0 and at most 1.")
     self.threshold = threshold
     self.min_episode = min_episode
     self.best_rate = best_rate

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import operator
+import re
 from typing import Any
 
 import dm_env
@@ -83,7 +84,7 @@ def evaluation_name(name: str) -> str:
   a score is the return of a whole game.
   """
   if name.startswith("atari:"):
-    return name.replace("life_loss=true", "life_loss=false")
+    return re.sub("life_loss=[tT]rue", "life_loss=false", name)
   return name
 
 
@@ -123,17 +124,20 @@ def spec(
 def list_environments() -> list[tuple[str, str]]:
   """(name, description) of all environments that `make` makes, for display.
 
-  bsuite's are listed by experiment if it is installed, and gymnasium's own if they are
-  installed and agents can play them; the last rows show how to name others.
+  bsuite's are listed by experiment if it is installed; the last rows show how to name
+  others.
   """
   bsuite = [("bsuite:<id>", "those of bsuite, with explorax[bsuite]")]
   return [
     *(_module("bsuite").list_experiments() if _has_bsuite() else bsuite),
     *_module("jax").list_kinds(),
     *_module("atari").list_games(),
-    *_module("gym").list_ids(),
     *_module("gymnax").list_kinds(),
-    ("gym:<id>", "any other id registered with gymnasium, with Discrete actions"),
+    (
+      "gym:<id>",
+      "any id registered with gymnasium, with Discrete actions, as gym:CartPole-v1; "
+      "arguments follow a slash: gym:FrozenLake-v1/is_slippery=false",
+    ),
     (
       "<module>:<function>",
       "your own: a function that returns an environment of dm_env, gymnasium or pure "
@@ -155,19 +159,15 @@ def _has_bsuite() -> bool:
   return importlib.util.find_spec("bsuite") is not None
 
 
-def _check_seed(seed: Any) -> int:
-  try:
-    seed = operator.index(seed)
-  except TypeError as error:
-    raise TypeError(f"the seed is {seed!r}; it must be an integer.") from error
-  if seed < 0:
+def _check_seed(seed: int) -> int:
+  if operator.index(seed) < 0:
     raise ValueError(f"the seed is {seed}; it must be at least 0.")
-  return seed
+  return operator.index(seed)
 
 
 def _did_you_mean(name: str) -> str:
   """Ends a sentence with names similar to `name`, or with its full name."""
-  kinds = (*["bsuite"] * _has_bsuite(), "gym", "jax", "atari")
+  kinds = ["gym", "jax", "atari", *(["bsuite"] if _has_bsuite() else [])]
   known = [each for kind in kinds for each in _module(kind).names()]
   for full in known:
     if full.partition(":")[2] == name:

@@ -3,7 +3,6 @@
 import copy
 import importlib
 import inspect
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,8 +20,6 @@ from explorax.environments import (
   standard,
 )
 
-# The kinds of gymnasium's own environments that are cheap to make and often discrete.
-_LISTED = ("classic_control", "toy_text", "box2d")
 # The modules that register environments with gymnasium when they are imported, and how
 # the names begin that each registers. Only these are imported for a name.
 REGISTERING = {
@@ -244,37 +241,6 @@ def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironme
 def names() -> list[str]:
   """All that are registered."""
   return [f"gym:{gym_id}" for gym_id in registration.registry]
-
-
-def list_ids() -> list[tuple[str, str]]:
-  """(name, description) of gymnasium's own environments that agents here can play.
-
-  The newest version of each, of the kinds without a simulator. Each is made once to
-  check that its packages are installed and its actions are discrete.
-  """
-  newest: dict[tuple[str | None, str], Any] = {}
-  for spec in registration.registry.values():
-    if any(f".{kind}." in str(spec.entry_point) for kind in _LISTED):
-      key = (spec.namespace, spec.name)
-      if key not in newest or (spec.version or 0) > (newest[key].version or 0):
-        newest[key] = spec
-  rows = []
-  for spec in newest.values():
-    try:
-      with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        environment = load(spec.id, seed=0)
-    except (TypeError, ValueError):
-      continue
-    shape = environment.observation_spec().shape
-    description = (
-      f"{environment.action_spec().num_values} actions, observations {shape}"
-    )
-    if spec.max_episode_steps:
-      description += f", at most {spec.max_episode_steps} steps"
-    environment.close()
-    rows.append((f"gym:{spec.id}", description))
-  return rows
 
 
 def _flag(name: str, value: Any) -> bool:

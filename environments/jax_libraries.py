@@ -4,9 +4,9 @@ The libraries are not dependencies of this package; a library is imported when o
 its environments is made. `gymnax_adapter` describes their protocols.
 """
 
+import contextlib
 import functools
 import importlib
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from explorax.environments import (
@@ -18,69 +18,48 @@ from explorax.environments import (
 
 
 class _Library(NamedTuple):
-  """One of the libraries.
+  """One of the libraries."""
 
-  Attributes:
-    module: the name of the module to import.
-    install: what pip installs for it, with what the package itself forgets.
-    make: (module, name) → the environment, or (environment, params).
-    example: an environment's name.
-    description: a line for the list of kinds.
-  """
-
-  module: str
-  install: str
-  make: Callable[[Any, str], Any]
-  example: str
+  module: str  # The name of the module to import.
+  install: str  # What pip installs for it, with what the package itself forgets.
+  example: str  # An environment's name.
   description: str
 
 
 LIBRARIES = {
   "gymnax": _Library(
-    "gymnax",
-    "gymnax six",
-    lambda module, name: module.make(name),
-    "CartPole-v1",
+    *("gymnax", "gymnax six", "CartPole-v1"),
     "classic control, bsuite and MinAtar in JAX",
   ),
   "craftax": _Library(
-    "craftax.craftax_env",
-    "craftax",
-    lambda module, name: module.make_craftax_env_from_name(name, auto_reset=False),
-    "Craftax-Classic-Symbolic-v1",
+    *("craftax.craftax_env", "craftax", "Craftax-Classic-Symbolic-v1"),
     "Crafter's open world in JAX",
   ),
   "jaxtari": _Library(
-    "jaxtari",
-    "git+https://github.com/k4ntz/Jaxtari",
-    lambda module, name: module.make(name),
-    "pong",
+    *("jaxtari", "git+https://github.com/k4ntz/Jaxtari", "pong"),
     "Atari's games written in JAX, their objects as numbers: 60 steps a second, "
     "neither sticky actions nor a time limit",
   ),
   "navix": _Library(
-    "navix",
-    "navix",
-    lambda module, name: _make_navix(module, name),
-    "Navix-DoorKey-6x6-v0",
+    *("navix", "navix", "Navix-DoorKey-6x6-v0"),
     "MiniGrid in JAX",
   ),
   "jumanji": _Library(
-    "jumanji",
-    "jumanji",
-    lambda module, name: module.make(name),
-    "Maze-v0",
+    *("jumanji", "jumanji", "Maze-v0"),
     "combinatorial problems in JAX; their masks of actions are part of the observation",
   ),
 }
 
 
-def _make_navix(module: Any, name: str) -> Any:
-  """Without its own resets, which cost time in a batch; 0.7 always has them."""
-  try:
-    return module.make(name, disable_autoreset=True)
-  except TypeError:
-    return module.make(name)
+def _make(library: str, module: Any, name: str) -> Any:
+  """The library's environment, or (environment, params)."""
+  if library == "craftax":
+    return module.make_craftax_env_from_name(name, auto_reset=False)
+  if library == "navix":
+    # Without its own resets, which cost time in a batch; 0.7 always has them.
+    with contextlib.suppress(TypeError):
+      return module.make(name, disable_autoreset=True)
+  return module.make(name)
 
 
 def load(name: str, *, library: str, seed: int) -> standard.StandardEnvironment:
@@ -112,7 +91,7 @@ def make(library: str, name: str) -> tuple[jax_types.Environment, jax_types.Para
       "which needs an old JAX."
     ) from error
   try:
-    made = known.make(module, name)
+    made = _make(library, module, name)
   except Exception as error:  # Its type for an unknown name differs by library.
     raise ValueError(
       f"{library} makes no environment {name!r} ({type(error).__name__}: {error}); "

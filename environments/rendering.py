@@ -63,10 +63,9 @@ def picture(
   """A picture of `environment` now, uint8 `[H, W, 3]`; None if it has none.
 
   It is the result of the environment's `render()`. Without this method, or if it
-  returns None or raises NotImplementedError, the picture is made from the observation
-  if that is an image: `[H, W]`, `[H, W, 1]`, RGB, or a stack of grey frames along the
-  last axis (of which the last is drawn). It may be uint8, a one-hot array, or numbers
-  with bounds in the environment's spec; its sides must be at least 5.
+  returns None or raises NotImplementedError, it is the observation, if that is an
+  image of bytes or a one-hot matrix: RGB, or the last channel in grey. Its sides must
+  be at least 5.
 
   Args:
     environment: a `standard.StandardEnvironment`, or a user's environment.
@@ -80,8 +79,7 @@ def picture(
   with contextlib.suppress(NotImplementedError):
     frame = raw.render() if hasattr(raw, "render") else None
   if frame is None:
-    spec = environment.observation_spec()
-    return _of_observation(spec, raw.observation_spec(), timestep.observation)
+    return _of_observation(environment.observation_spec(), timestep.observation)
   frame = np.asarray(frame)
   if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[-1] != 3:
     raise ValueError(
@@ -91,32 +89,12 @@ def picture(
   return frame
 
 
-def _of_observation(
-  spec: dm_env.specs.Array, raw_spec: Any, observation: Any
-) -> np.ndarray | None:
-  bounds = _bounds(spec, raw_spec)
-  if (
-    bounds is None or len(spec.shape) not in (2, 3) or min(spec.shape[:2]) < _LEAST_SIDE
-  ):
+def _of_observation(spec: dm_env.specs.Array, observation: Any) -> np.ndarray | None:
+  is_one_hot = isinstance(spec, specs.OneHotArray)
+  if spec.dtype != np.uint8 and not is_one_hot:
     return None
-  low, high = bounds
-  image = np.asarray(observation, np.float64)
-  grey = np.clip((image - low) / (high - low) * 255, 0, 255).round().astype(np.uint8)
-  if grey.ndim == 3 and grey.shape[-1] == 3:
-    return grey
-  if grey.ndim == 3:
-    grey = grey[..., -1]
-  return np.repeat(grey[..., None], 3, axis=-1)
-
-
-def _bounds(spec: dm_env.specs.Array, raw_spec: Any) -> tuple[float, float] | None:
-  """The values of black and white; None if they are unknown."""
-  if spec.dtype == np.uint8:
-    return 0.0, 255.0
-  if isinstance(spec, specs.OneHotArray):
-    return 0.0, 1.0
-  if isinstance(raw_spec, dm_env.specs.BoundedArray):
-    low, high = float(np.min(raw_spec.minimum)), float(np.max(raw_spec.maximum))
-    if np.isfinite([low, high]).all() and low < high:
-      return low, high
-  return None
+  if len(spec.shape) not in (2, 3) or min(spec.shape[:2]) < _LEAST_SIDE:
+    return None
+  image = np.asarray(observation * 255 if is_one_hot else observation, np.uint8)
+  image = image.reshape(*image.shape[:2], -1)
+  return image if image.shape[-1] == 3 else np.repeat(image[..., -1:], 3, axis=-1)

@@ -30,12 +30,8 @@ class Observing(fakes.FakeEnvironment):
     return self._spec
 
 
-def observing(image: np.ndarray, **bounds: float) -> Observing:
-  if bounds:
-    spec = dm_env.specs.BoundedArray(image.shape, image.dtype, **bounds)
-  else:
-    spec = dm_env.specs.Array(image.shape, image.dtype)
-  return Observing(image, spec)
+def observing(image: np.ndarray) -> Observing:
+  return Observing(image, dm_env.specs.Array(image.shape, image.dtype))
 
 
 @pytest.mark.parametrize("channels", [(), (1,), (3,), (4,)])
@@ -52,15 +48,10 @@ def test_an_image_observation_is_its_picture(channels):
   np.testing.assert_array_equal(drawn, expected)
 
 
-def test_bounds_are_black_and_white():
-  image = np.full((5, 5), -2.0)
-  image[1, 2], image[3, 4] = 2.0, 0.0
-  drawn = picture_of(observing(image, minimum=-2.0, maximum=2.0))
-  assert [drawn[at].tolist() for at in ((0, 0), (1, 2), (3, 4))] == [
-    [0] * 3,
-    [255] * 3,
-    [128] * 3,
-  ]
+def test_a_one_hot_matrix_is_white_where_the_agent_is():
+  drawn = picture_of(fakes.FakeEnvironment(observation_shape=(5, 5), one_hot=True))
+  assert drawn.sum() == 3 * 255 and drawn[0, 0].tolist() == [255] * 3
+  assert picture_of(fakes.fake()) is None
 
 
 def _rendering(environment, render):
