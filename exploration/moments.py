@@ -151,13 +151,15 @@ def normalise(
     values: float, of any shape.
     centre: whether to subtract the mean. Never Give Up's α is 1 plus the centred
       value; dividing only, as in the original RND, keeps a bonus positive.
-    min_std: a lower bound of the deviation, so that constant values give 0 (centred),
-      never NaN.
+    min_std: a lower bound of the deviation, so that the result is never NaN. Centred
+      values are 0 where all so far have been equal, up to rounding.
 
   Returns:
     float, of the shape of `values`, without a gradient through the moments.
   """
   checks.check_positive("normalise", "min_std", min_std)
   mean, variance, *_ = jax.lax.stop_gradient(moments)
-  std = jnp.maximum(jnp.sqrt(variance), min_std)
-  return (values - mean if centre else values) / std
+  deviation = jnp.sqrt(variance)
+  if centre:  # The mean of equal values differs from them by rounding.
+    values = jnp.where(deviation > 1e-6 * jnp.abs(mean), values - mean, 0.0)
+  return values / jnp.maximum(deviation, min_std)

@@ -52,6 +52,8 @@ def arguments(**specs: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
           if name in values and not (values[name] is None and name in optional)
         },
       )
+      if "tx_pair" in values:
+        _check_pair(function.__name__, values["tx_pair"])
       return function(*args, **kwargs)
 
     return checked
@@ -116,6 +118,15 @@ def check_positive(function: str, name: str, value: Any) -> None:
   """Refuses a number that is not positive, unless it is traced."""
   message = f"{function}: {name} is {{}}; it must be positive."
   _refuse(lambda number: not number > 0, value, message)
+
+
+def _check_pair(function: str, pair: Any) -> None:
+  if not (hasattr(pair, "apply") and hasattr(pair, "apply_inv")):
+    name = getattr(pair, "__name__", repr(pair))
+    raise TypeError(
+      f"{function}: tx_pair is {name}, which has no apply and apply_inv; pass a pair "
+      "of functions, such as signed_hyperbolic_pair()."
+    )
 
 
 def _refuse(is_wrong: Callable[[Any], bool], values: Any, message: str) -> None:

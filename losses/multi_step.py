@@ -102,8 +102,7 @@ def expected_sarsa_lambda(
   Returns:
     TD errors, target − q_tm1(a_tm1), at times [0, ..., T − 1]. `[T]`.
   """
-  q_t, pi_t = jax.lax.stop_gradient((q_t, pi_t))
-  v_t = jnp.sum(pi_t * tx_pair.apply_inv(q_t), axis=-1)
+  v_t = off_policy.expected_value(pi_t, q_t, tx_pair)
   return _lambda_td_errors(q_tm1, a_tm1, r_t, discount_t, v_t, lambda_, tx_pair)
 
 

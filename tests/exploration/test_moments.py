@@ -74,6 +74,19 @@ def test_normalise():
   assert np.isfinite(exploration.normalise(exploration.init_moments(), values)).all()
 
 
+@pytest.mark.parametrize("value", [1.7, 0.3, 1e-3, 1e6, 0.0, -2.3])
+@pytest.mark.parametrize("decay", [None, 0.9])
+def test_equal_values_are_0_however_their_mean_is_rounded(value, decay):
+  moments = exploration.init_moments()
+  for _ in range(30):
+    batch = jnp.full((3,), value)
+    if decay is None:
+      moments = exploration.update_moments(moments, batch)
+    else:
+      moments = exploration.update_ema_moments(moments, batch, decay)
+    np.testing.assert_array_equal(exploration.normalise(moments, batch), 0.0)
+
+
 def test_no_gradient_passes_into_the_moments_and_they_vmap():
   def through_moments(values):
     moments = exploration.update_moments(exploration.init_moments(), values)

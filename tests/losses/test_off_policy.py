@@ -329,3 +329,38 @@ def test_retrace_is_rlaxs():
 
 
 # Bad input.
+
+
+@pytest.mark.parametrize(
+  "tx_pair", [losses.identity_pair, losses.signed_hyperbolic_pair()]
+)
+def test_expectations_of_bfloat16_are_computed_in_float32(tx_pair):
+  """Rounded to 8 bits, a value of 50 would lose 0.34."""
+  rng = np.random.default_rng(0)
+  q = jnp.asarray(50 + rng.normal(size=(6, 18)), jnp.bfloat16)
+  pi = jnp.asarray(rng.dirichlet(np.ones(18), 6), jnp.bfloat16)
+  actions, numbers = np.zeros(6, int), np.ones(6, np.float32)
+  results = []
+  for dtype in (jnp.bfloat16, jnp.float32):
+    stream = (actions, numbers, numbers, q.astype(dtype), pi.astype(dtype))
+    results.append(
+      losses.expected_sarsa_lambda(
+        jnp.zeros((6, 18), dtype), *stream, lambda_=0.0, tx_pair=losses.identity_pair
+      )
+    )
+    results.append(
+      losses.retrace(
+        jnp.zeros((6, 18), dtype),
+        stream[3],
+        actions,
+        actions,
+        numbers,
+        numbers,
+        stream[4],
+        numbers,
+        0.0,
+        tx_pair,
+      )
+    )
+  np.testing.assert_allclose(results[0], results[2], rtol=1e-6)
+  np.testing.assert_allclose(results[1], results[3], rtol=1e-6)

@@ -76,3 +76,11 @@ def test_the_identity_changes_nothing():
 def test_an_epsilon_that_has_no_inverse_is_refused(eps):
   with pytest.raises(ValueError, match=r"eps is .* finite Python number"):
     losses.signed_hyperbolic_pair(eps)
+
+
+@pytest.mark.parametrize("pair", [losses.signed_hyperbolic_pair, None, 1e-3])
+def test_what_is_no_pair_is_refused(pair):
+  """A pair's function that was not called, for instance."""
+  q, numbers, actions = np.ones((3, 2), np.float32), np.ones(3, np.float32), [0, 1, 0]
+  with pytest.raises(TypeError, match=r"tx_pair is .* such as signed_hyperbolic_pair"):
+    losses.n_step_q(q, np.array(actions), numbers, numbers, q, 2, tx_pair=pair)
