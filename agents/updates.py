@@ -44,18 +44,18 @@ def adam(
   def update(
     gradients: Any, state: Any, params: Any = None, *, finite: jax.Array, **_: Any
   ) -> tuple[Any, Any]:
-    new = keep_if(finite, inner.update(gradients, state, params)[1], state)
+    new = select_tree(finite, inner.update(gradients, state, params)[1], state)
     scale_m, scale_v = 1 - b1**new.count, 1 - b2**new.count
     steps = jax.tree.map(
       lambda m, v: m / scale_m / (jnp.sqrt(v / scale_v) + eps), new.mu, new.nu
     )
     return steps, new
 
-  scale = kept(optax.scale_by_learning_rate(learning_rate))
+  scale = skip_nonfinite(optax.scale_by_learning_rate(learning_rate))
   return optax.chain(optax.GradientTransformationExtraArgs(inner.init, update), scale)
 
 
-def kept(
+def skip_nonfinite(
   optimizer: optax.GradientTransformation,
 ) -> optax.GradientTransformationExtraArgs:
   """The optimizer for `apply_if`: its state is kept unless all is `finite`."""
@@ -64,7 +64,7 @@ def kept(
     gradients: Any, state: Any, params: Any = None, *, finite: jax.Array, **_: Any
   ) -> tuple[Any, Any]:
     steps, new = optimizer.update(gradients, state, params)
-    return steps, keep_if(finite, new, state)
+    return steps, select_tree(finite, new, state)
 
   return optax.GradientTransformationExtraArgs(optimizer.init, update)
 
@@ -80,11 +80,11 @@ def apply_if(
 
   Args:
     finite: bool `[]`, whether to make the step.
-    optimizer: `adam`, or another one that is `kept`.
+    optimizer: `adam`, or another one through `skip_nonfinite`.
     gradients, params, opt_state: of a learner.
   """
   steps, opt_state = optimizer.update(gradients, opt_state, params, finite=finite)
-  return keep_if(finite, optax.apply_updates(params, steps), params), opt_state
+  return select_tree(finite, optax.apply_updates(params, steps), params), opt_state
 
 
 def clipped(
@@ -140,7 +140,7 @@ def finish(
 ) -> tuple[Tree, types.LearnerOutput]:
   """The result of an update: the new state if all is `finite`, else the old one."""
   metrics = {"loss": loss, "finite": finite.astype(jnp.float32), **metrics}
-  return keep_if(finite, new, old), types.LearnerOutput(priorities, metrics)
+  return select_tree(finite, new, old), types.LearnerOutput(priorities, metrics)
 
 
 def q_bound(
@@ -205,7 +205,7 @@ def make_learner(
   """
 
   def copied_if_due(new: Any) -> Any:
-    return keep_if(new.num_updates % period == 0, copy(new), new)
+    return select_tree(new.num_updates % period == 0, copy(new), new)
 
   def whole(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
     return update(state, sample, copied_if_due)
@@ -217,7 +217,7 @@ def make_learner(
   return types.LearnerCore(init, whole, params, target)
 
 
-def keep_if(condition: jax.Array, new: Tree, old: Tree) -> Tree:
+def select_tree(condition: jax.Array, new: Tree, old: Tree) -> Tree:
   """`new` where the condition holds, else `old`.
 
   Leaves that are the same array in both, such as fixed priors, are returned unchanged.

@@ -141,14 +141,14 @@ class IntrinsicReward(NamedTuple):
   learning: Learning | None = None
 
   @property
-  def is_known_acting(self) -> bool:
+  def acting_gives_reward(self) -> bool:
     """Whether actors compute r_int itself."""
     return self.acting is not None and self.learning is None
 
   @property
   def column(self) -> str:
     """The name of the stored value among a row's extras."""
-    return "r_int" if self.is_known_acting else "stored_bonus"
+    return "r_int" if self.acting_gives_reward else "stored_bonus"
 
   def init(self, key: jax.Array) -> "LearnerState":
     """The learner's state of both halves."""

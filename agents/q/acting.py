@@ -1,5 +1,6 @@
 """The actor: a rule on the members' values, and the acting half of a bonus."""
 
+import dataclasses
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from explorax import exploration, networks
 from explorax.agents import types, updates
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import config as config_lib
-from explorax.agents.q import errors, mixture
+from explorax.agents.q import mixture, td_errors
 from explorax.agents.q import values as values_lib
 
 
@@ -51,77 +52,63 @@ class ActorState(NamedTuple):
   extras: dict[str, jax.Array]
 
 
-def make_actor(
-  config: config_lib.QConfig,
-  values: values_lib.Values,
-  bonus: bonus_types.IntrinsicReward | None,
-  num_actions: int,
-  stored: Collection[str],
-  evaluation: bool,
-) -> types.ActorCore:
-  """The ActorCore of a config.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Actor:
+  """The three functions of an ActorCore, for one policy.
 
-  The evaluation policy is the config's, or greedy on the exploiters' mean, up to
-  `evaluation_epsilon`; without the noise of noisy networks, and on the base network of
-  an epinet. While acting, noise is drawn in each step and an epinet's index for each
-  episode; `behaviour_prob` is the probability of the action given both.
+  While acting, noise is drawn in each step and an epinet's index for each episode;
+  `behaviour_prob` is the probability of the action given both.
 
-  Args:
+  Attributes:
     config: the settings.
     values: the members.
-    bonus: built from the config's; its acting half is computed here.
+    bonus: built from the config's, of which the acting half is computed here; None
+      without one.
     num_actions: A.
     stored: names of the extras that replay needs.
+    rule: of exploration, or of evaluation.
     evaluation: whether this is the evaluation policy.
   """
-  rule: exploration.Rule = config.exploration
-  if evaluation:
-    greedy = exploration.Greedy(config.num_members)
-    rule = config.evaluation or exploration.EpsilonGreedy(
-      config.evaluation_epsilon, of=greedy
-    )
-  random_steps = 0 if evaluation else config.random_steps
-  is_noisy = values.is_noisy and not evaluation
-  has_index = values.has_index and not evaluation
-  # Evaluation has no bonus, unless it is an input of the network.
-  acting_bonus = None
-  if bonus is not None and (values.sees_r_int or not evaluation):
-    acting_bonus = bonus.acting
-  is_recurrent = config.lstm_size > 0
-  tx = errors.tx_pair(config)
-  step_once = _make_step(values)
 
-  def make_extras(value: jax.Array, **columns: Any) -> dict[str, jax.Array]:
-    """Of these columns those that are stored, and the acting half's value."""
-    if bonus is not None and acting_bonus is not None:
-      columns[bonus.column] = value
-    kept = {"behaviour_prob", "policy", *stored}
-    return {name: column for name, column in columns.items() if name in kept}
+  config: config_lib.QConfig
+  values: values_lib.Values
+  bonus: bonus_types.IntrinsicReward | None
+  num_actions: int
+  stored: Collection[str]
+  rule: exploration.Rule
+  evaluation: bool
 
-  def draw_mask(key: jax.Array) -> jax.Array:
-    mask = jax.random.bernoulli(key, config.mask_prob, (config.ensemble_size,))
-    return mask.astype(jnp.float32)
+  @property
+  def acting_half(self) -> bonus_types.Acting | None:
+    return None if self.bonus is None else self.bonus.acting
 
-  def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
+  @property
+  def is_recurrent(self) -> bool:
+    return self.config.lstm_size > 0
+
+  def init(
+    self, key: jax.Array, actor_id: jax.Array | int, num_actors: int
+  ) -> ActorState:
+    config = self.config
     actor = exploration.ActorIndex(actor_id, num_actors)
     # The numbers of keys, here and below, with which published results were made.
-    num_keys = 3 if config.has_single_rows else 2
+    num_keys = 3 if config.learns_from_transitions else 2
     key = jax.random.fold_in(key, actor_id)
     key, rule_key = jax.random.split(key, num_keys)[:2]
     zero = jnp.float32(0)
-    core_state = jnp.zeros((values.state_size,), jnp.float32)
-    members = jnp.zeros((config.ensemble_size,), jnp.float32)
-    values_shape = (config.ensemble_size, num_actions)
+    core_state = jnp.zeros((self.values.state_size,), jnp.float32)
+    values_shape = (config.ensemble_size, self.num_actions)
     atoms = config.target.atoms
+    num_atoms = 0 if atoms is None else atoms.size
     previous = Previous(core_state, jnp.int32(-1), zero)
     return ActorState(
       key=key,
-      index_key=jnp.zeros_like(key) if has_index else (),
-      assignment=mixture.assign(config, actor, evaluation),
-      previous=previous if is_recurrent else (),
-      rule_state=rule.init(rule_key, config.ensemble_size, num_actions, actor),
-      bonus_state=() if acting_bonus is None else acting_bonus.init(),
-      extras=make_extras(
+      index_key=jnp.zeros_like(key) if self.values.has_index else (),
+      assignment=mixture.assign(config, actor, self.evaluation),
+      previous=previous if self.is_recurrent else (),
+      rule_state=self.rule.init(rule_key, *values_shape, actor),
+      bonus_state=() if self.acting_half is None else self.acting_half.init(),
+      extras=self._extras(
         zero,
         behaviour_prob=jnp.float32(1),
         policy=jnp.int32(0),
@@ -131,91 +118,40 @@ def make_actor(
         previous_r_int=zero,
         core_state=core_state,
         q=jnp.zeros(values_shape, jnp.float32),
-        logits=jnp.zeros(
-          (*values_shape, 0 if atoms is None else atoms.size), jnp.float32
-        ),
-        bootstrap_mask=members,
+        logits=jnp.zeros((*values_shape, num_atoms), jnp.float32),
+        bootstrap_mask=jnp.zeros((config.ensemble_size,), jnp.float32),
       ),
     )
 
-  def begin_episode(
-    key: jax.Array, state: ActorState, env_steps: jax.Array
-  ) -> ActorState:
-    rule_key = policy_key = key
-    if config.num_policies > 1 or not config.has_single_rows:
-      rule_key, policy_key = jax.random.split(key)
-    begun = state._replace(
-      rule_state=rule.begin_episode(rule_key, state.rule_state, env_steps)
-    )
-    if has_index:
-      begun = begun._replace(index_key=_noise_key(state.key))
-    if config.num_policies > 1:
-      assignment = mixture.begin_episode(
-        policy_key, state.assignment, config.num_policies
-      )
-      begun = begun._replace(assignment=assignment)
-    if is_recurrent:
-      core_state = jnp.zeros_like(state.previous.core_state)
-      empty = Previous(core_state, jnp.int32(-1), jnp.float32(0))
-      begun = begun._replace(previous=empty)
-    if acting_bonus is not None and acting_bonus.begin_episode is not None:
-      begun = begun._replace(bonus_state=acting_bonus.begin_episode(state.bonus_state))
-    return begun
-
-  def evaluate(
-    weights: values_lib.Weights, timestep: dm_env.TimeStep, state: ActorState
-  ) -> tuple[values_lib.Prediction, jax.Array]:
-    """The members' prediction `[M, A, ...]`, and the recurrent state after the step."""
-    policy = state.assignment.policy if config.num_policies > 1 else jnp.int32(0)
-    inputs = [jnp.asarray(timestep.observation), policy]
-    core_state = jnp.zeros((0,), jnp.float32)
-    if is_recurrent:
-      previous: Previous = state.previous
-      core_state = previous.core_state
-      reward = jnp.asarray(timestep.reward, jnp.float32)
-      inputs += [previous.action, reward, previous.r_int]
-    noise_key = state.index_key if has_index else None
-    if is_noisy and not has_index:
-      noise_key = _noise_key(state.key)
-    return step_once(weights, inputs, core_state, noise_key)
-
   def select_action(
-    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+    self, params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
   ) -> tuple[jax.Array, ActorState]:
     key, begin_key, select_key, mask_key = jax.random.split(state.key, 4)
     first = timestep.step_type == dm_env.StepType.FIRST
-    begun = begin_episode(begin_key, state, params.env_steps)
-    rule_state = rule.observe(timestep.reward, state.rule_state)
-    state = updates.keep_if(first, begun, state._replace(rule_state=rule_state))
+    begun = self._begin_episode(begin_key, state, params.env_steps)
+    rule_state = self.rule.observe(timestep.reward, state.rule_state)
+    state = updates.select_tree(first, begun, state._replace(rule_state=rule_state))
 
     weights: values_lib.Weights = params.weights
-    prediction, core_state = evaluate(weights, timestep, state)
-    action, prob, rule_state = rule.select(
-      select_key, tx.apply_inv(prediction.q), state.rule_state, params.env_steps
+    prediction, core_state = self._evaluate(weights, timestep, state)
+    action, prob, rule_state = self._act(
+      select_key, prediction, state, params.env_steps
     )
-    if random_steps:
-      uniform_key = jax.random.fold_in(state.key, 5)
-      uniform = jax.random.randint(uniform_key, (), 0, num_actions, jnp.int32)
-      action, prob, rule_state = updates.keep_if(
-        params.env_steps < random_steps,
-        (uniform, jnp.float32(1 / num_actions), state.rule_state),
-        (action, prob, rule_state),
-      )
     bonus_state, value = state.bonus_state, jnp.float32(0)
-    if acting_bonus is not None:
+    if self.acting_half is not None:
       last = timestep.step_type == dm_env.StepType.LAST
-      value, bonus_state = acting_bonus.observe(
+      value, bonus_state = self.acting_half.observe(
         weights.bonus, bonus_state, jnp.asarray(timestep.observation), action, last
       )
     extras = {
       "behaviour_prob": prob,
-      "policy": rule.policy(rule_state),
+      "policy": self.rule.policy(rule_state),
       **prediction._asdict(),
     }
-    if config.num_policies > 1:
+    if self.config.num_policies > 1:
       extras["policy"] = state.assignment.policy
     previous = state.previous
-    if is_recurrent:
+    if self.is_recurrent:
       extras |= {
         "starts_episode": jnp.asarray(first, jnp.float32),
         "previous_action": previous.action,
@@ -224,28 +160,128 @@ def make_actor(
         "core_state": previous.core_state,
       }
       previous = Previous(core_state, action, value)
-    if "bootstrap_mask" in stored:
-      extras["bootstrap_mask"] = draw_mask(mask_key)
+    if "bootstrap_mask" in self.stored:
+      shape = (self.config.ensemble_size,)
+      mask = jax.random.bernoulli(mask_key, self.config.mask_prob, shape)
+      extras["bootstrap_mask"] = mask.astype(jnp.float32)
     return action, state._replace(
       key=key,
       previous=previous,
       rule_state=rule_state,
       bonus_state=bonus_state,
-      extras=make_extras(value, **extras),
+      extras=self._extras(value, **extras),
     )
 
   def q_values(
-    params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
+    self, params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
   ) -> jax.Array:
     """The exploiters' mean."""
     _, begin_key, _, _ = jax.random.split(state.key, 4)
     first = timestep.step_type == dm_env.StepType.FIRST
-    begun = begin_episode(begin_key, state, params.env_steps)
-    state = updates.keep_if(first, begun, state)
-    prediction, _ = evaluate(params.weights, timestep, state)
-    return jnp.mean(tx.apply_inv(prediction.q[: config.num_members]), axis=0)
+    begun = self._begin_episode(begin_key, state, params.env_steps)
+    state = updates.select_tree(first, begun, state)
+    prediction, _ = self._evaluate(params.weights, timestep, state)
+    q = prediction.q[: self.config.num_members]
+    return jnp.mean(td_errors.tx_pair(self.config).apply_inv(q), axis=0)
 
-  return types.ActorCore(init, select_action, lambda state: state.extras, q_values)
+  def _begin_episode(
+    self, key: jax.Array, state: ActorState, env_steps: jax.Array
+  ) -> ActorState:
+    config, rule_key, policy_key = self.config, key, key
+    if config.num_policies > 1 or not config.learns_from_transitions:
+      rule_key, policy_key = jax.random.split(key)
+    begun = state._replace(
+      rule_state=self.rule.begin_episode(rule_key, state.rule_state, env_steps)
+    )
+    if self.values.has_index:
+      begun = begun._replace(index_key=_noise_key(state.key))
+    if config.num_policies > 1:
+      assignment = mixture.begin_episode(
+        policy_key, state.assignment, config.num_policies
+      )
+      begun = begun._replace(assignment=assignment)
+    if self.is_recurrent:
+      core_state = jnp.zeros_like(state.previous.core_state)
+      empty = Previous(core_state, jnp.int32(-1), jnp.float32(0))
+      begun = begun._replace(previous=empty)
+    half = self.acting_half
+    if half is not None and half.begin_episode is not None:
+      begun = begun._replace(bonus_state=half.begin_episode(state.bonus_state))
+    return begun
+
+  def _evaluate(
+    self, weights: values_lib.Weights, timestep: dm_env.TimeStep, state: ActorState
+  ) -> tuple[values_lib.Prediction, jax.Array]:
+    """The members' prediction `[M, A, ...]`, and the recurrent state after the step."""
+    has_policies = self.config.num_policies > 1
+    policy = state.assignment.policy if has_policies else jnp.int32(0)
+    inputs = [jnp.asarray(timestep.observation), policy]
+    core_state = jnp.zeros((0,), jnp.float32)
+    if self.is_recurrent:
+      previous: Previous = state.previous
+      core_state = previous.core_state
+      reward = jnp.asarray(timestep.reward, jnp.float32)
+      inputs += [previous.action, reward, previous.r_int]
+    noise_key = _noise_key(state.key) if self.values.is_noisy else None
+    if self.values.has_index:
+      noise_key = state.index_key
+    return _make_step(self.values)(weights, inputs, core_state, noise_key)
+
+  def _act(
+    self,
+    key: jax.Array,
+    prediction: values_lib.Prediction,
+    state: ActorState,
+    env_steps: jax.Array,
+  ) -> tuple[jax.Array, jax.Array, Any]:
+    """The action, its probability, and the rule's state."""
+    q = td_errors.tx_pair(self.config).apply_inv(prediction.q)
+    chosen = self.rule.select(key, q, state.rule_state, env_steps)
+    random_steps = self.config.random_steps
+    if self.evaluation or not random_steps:
+      return chosen
+    uniform_key = jax.random.fold_in(state.key, 5)
+    uniform = jax.random.randint(uniform_key, (), 0, self.num_actions, jnp.int32)
+    return updates.select_tree(
+      env_steps < random_steps,
+      (uniform, jnp.float32(1 / self.num_actions), state.rule_state),
+      chosen,
+    )
+
+  def _extras(self, value: jax.Array, **columns: Any) -> dict[str, jax.Array]:
+    """Of these columns those that are stored, and the acting half's value."""
+    if self.bonus is not None and self.acting_half is not None:
+      columns[self.bonus.column] = value
+    kept = {"behaviour_prob", "policy", *self.stored}
+    return {name: column for name, column in columns.items() if name in kept}
+
+
+def make_actor(
+  config: config_lib.QConfig,
+  values: values_lib.Values,
+  bonus: bonus_types.IntrinsicReward | None,
+  num_actions: int,
+  stored: Collection[str],
+  evaluation: bool,
+) -> types.ActorCore:
+  """The ActorCore of a config; the arguments are those of `Actor`.
+
+  The evaluation policy is the config's, or greedy on the exploiters' mean, up to
+  `evaluation_epsilon`; without the noise of noisy networks, on the base network of an
+  epinet, and without the bonus, unless the network sees it.
+  """
+  rule: exploration.Rule = config.exploration
+  if evaluation:
+    values = values._replace(is_noisy=False, has_index=False)
+    greedy = exploration.Greedy(config.num_members)
+    rule = config.evaluation or exploration.EpsilonGreedy(
+      config.evaluation_epsilon, of=greedy
+    )
+    bonus = bonus if values.sees_r_int else None
+  actor = Actor(config, values, bonus, num_actions, stored, rule, evaluation)
+  return types.ActorCore(
+    actor.init, actor.select_action, lambda state: state.extras, actor.q_values
+  )
 
 
 def _make_step(values: values_lib.Values) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
   bonus = None
   if config.bonus is not None:
     bonus = config.bonus.build(encoding.spec, num_actions)
-  knows_r_int = bonus is not None and bonus.is_known_acting
+  knows_r_int = bonus is not None and bonus.acting_gives_reward
   values = values_lib.make_values(config, encoding.spec, num_actions, knows_r_int)
   on_rows, at_first = _stored(config, bonus)
   has_priorities = config.priority_eta is not None and config.priority_exponent > 0

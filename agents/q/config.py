@@ -178,6 +178,6 @@ class QConfig(ranges.Checked):
     return np.arange(self.ensemble_size) >= first
 
   @property
-  def has_single_rows(self) -> bool:
+  def learns_from_transitions(self) -> bool:
     """Whether a window is trained at a single row, without a recurrent state."""
     return self.sequence_length == 1 and not self.lstm_size

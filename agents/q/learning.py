@@ -11,8 +11,7 @@ import optax
 from explorax.agents import types, updates
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import config as config_lib
-from explorax.agents.q import errors as errors_lib
-from explorax.agents.q import mixture, priorities
+from explorax.agents.q import mixture, priorities, td_errors
 from explorax.agents.q import predictions as predictions_lib
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
@@ -73,7 +72,7 @@ def make_learner(
   def init(key: jax.Array) -> LearnerState:
     params_key, prior_key, *keys = jax.random.split(key, 4)
     # The order with which published results were made.
-    bonus_key, target_prior_key = keys[::-1] if config.has_single_rows else keys
+    bonus_key, target_prior_key = keys[::-1] if config.learns_from_transitions else keys
     params = values.init(params_key)
     target_prior_params = ()
     if config.target_prior == "distinct":
@@ -113,7 +112,7 @@ def make_learner(
     params: Any, state: LearnerState, windows: windows_lib.Windows, weights: jax.Array
   ) -> tuple[jax.Array, Aux]:
     predictions = predict(params, state, windows)
-    errors = errors_lib.Errors(config, predictions, windows, state.num_updates)
+    errors = td_errors.TdErrors(config, predictions, windows, state.num_updates)
     learned = errors.learned(bonus, state.bonus_state.learning)
     per_window = window_losses(config, learned.deltas, windows)
     largest = jnp.max(jnp.abs(learned.rewards.total))
@@ -123,7 +122,7 @@ def make_learner(
       "td_error": updates.masked_mean(sizes, windows.trained),
       "q": updates.masked_mean(jnp.mean(predictions.tm1.q, (0, 3)), windows.trained),
       "r_int": updates.masked_mean(learned.r_int, windows.valid),
-      **updates.q_bound(largest, config.discount, errors_lib.tx_pair(config)),
+      **updates.q_bound(largest, config.discount, td_errors.tx_pair(config)),
     }
     if config.target.atoms is not None:
       metrics |= _target_range(predictions, learned.td, windows)
@@ -206,7 +205,7 @@ def make_optimizer(
   if config.optimizer == "adam":
     optimizer = updates.adam(rate, b2=config.adam_b2, eps=eps)
   else:
-    optimizer = updates.kept(optax.rmsprop(rate, decay=0.99, eps=eps))
+    optimizer = updates.skip_nonfinite(optax.rmsprop(rate, decay=0.99, eps=eps))
   optimizer = updates.clipped(optimizer, config.max_gradient_norm)
   if config.sum_over_members and config.shared_torso:
     return updates.with_torso_divided(optimizer, config.ensemble_size)

@@ -89,7 +89,7 @@ def predict(
   noise: Any = [noise_key] * 3
   if noise_key is not None and not values.has_index:
     noise = jax.random.split(noise_key, 3)
-  if not config.has_single_rows:
+  if not config.learns_from_transitions:
     q, target_q = (
       _unroll(config, values, weights, windows, key)
       for weights, key in ((online, noise[0]), (target, noise[1]))

@@ -8,8 +8,7 @@ from explorax import losses
 from explorax.agents import types, updates
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import config as config_lib
-from explorax.agents.q import errors as errors_lib
-from explorax.agents.q import mixture
+from explorax.agents.q import mixture, td_errors
 from explorax.agents.q import predictions as predictions_lib
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
@@ -70,7 +69,7 @@ def make_initial_priority(
       t=after,
       online_t=after,
     )
-    errors = errors_lib.Errors(config, predictions, windows, jnp.int32(0))
+    errors = td_errors.TdErrors(config, predictions, windows, jnp.int32(0))
     return window_priorities(config, errors.learned(bonus, ()).deltas, windows.trained)
 
   return jax.jit(initial_priority)

@@ -137,7 +137,7 @@ def _make_networks(
     make_head = _make_head(config, num_actions, width, noise)
     # For a single member this is equivalent, without vectorised convolutions.
     shared_torso = config.shared_torso or size == 1
-    if not config.has_single_rows or config.num_policies > 1:
+    if not config.learns_from_transitions or config.num_policies > 1:
       return networks.make_q_networks(
         make_trunk(make_torso, lstm_size),
         make_head,

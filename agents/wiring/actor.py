@@ -254,7 +254,7 @@ def _step_of_many(
     acts: jax.Array,
   ) -> tuple[types.State, jax.Array, dict[str, jax.Array]]:
     action, new = select(params, timesteps, state)
-    state = jax.vmap(updates.keep_if)(acts, new, state)
+    state = jax.vmap(updates.select_tree)(acts, new, state)
     return state, action, jax.vmap(core.extras)(state)
 
   return step

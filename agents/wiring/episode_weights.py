@@ -62,4 +62,4 @@ class EpisodeWeights:
       return used
     if self.axis is None:
       return newest if begins else used
-    return jax.vmap(updates.keep_if, (0, None, 0))(begins, newest, used)
+    return jax.vmap(updates.select_tree, (0, None, 0))(begins, newest, used)

@@ -248,7 +248,7 @@ class DeviceAgent:
       The state, and the episodes.
     """
     ended = state.episodes.ended
-    where = jax.vmap(updates.keep_if)
+    where = jax.vmap(updates.select_tree)
     actors = where(ended, self._select(state.weights, state)[1], state.actors)
     extras = jax.vmap(self._core.extras)(actors)
     zeros = jnp.zeros((self._num_envs,))
@@ -283,7 +283,7 @@ class DeviceAgent:
     """One update of the learner, after those that `before` stands for."""
     state, metrics = self._update(state)
     update = Update(before.number + 1, metrics)
-    return state, updates.keep_if(before.metrics["finite"] > 0, update, before)
+    return state, updates.select_tree(before.metrics["finite"] > 0, update, before)
 
   def _update(self, state: State) -> tuple[State, dict[str, jax.Array]]:
     """Returns (the state, the learner's metrics)."""
@@ -293,7 +293,9 @@ class DeviceAgent:
     replay = self.replay.update_priorities(state.replay, keys, output.priorities)
     # A priority that is NaN would poison replay.
     is_finite = output.metrics["finite"] > 0
-    priorities = updates.keep_if(is_finite, replay.priorities, state.replay.priorities)
+    priorities = updates.select_tree(
+      is_finite, replay.priorities, state.replay.priorities
+    )
     replay = replay._replace(priorities=priorities)
     state = state._replace(learner=learner, replay=replay, key=key)
     return state, output.metrics
@@ -310,7 +312,7 @@ class DeviceAgent:
     is_due = state.steps % self._agent.actor_update_period < num_steps
     newest = self._agent.learner.params(state.learner)
     fetched = self._episode_weights.fetch(state.weights, newest)
-    return state._replace(weights=updates.keep_if(is_due, fetched, state.weights))
+    return state._replace(weights=updates.select_tree(is_due, fetched, state.weights))
 
   def encoded(self, timesteps: dm_env.TimeStep) -> dm_env.TimeStep:
     """The timesteps with observations `[E, ...]` as actors see them."""
@@ -517,10 +519,10 @@ class ScannedProgram:
     """Resets the environments whose episodes have ended."""
     key, reset_key = jax.random.split(state.key)
     # A seed must not depend on the episodes of other seeds.
-    key = updates.keep_if(jnp.any(state.episodes.ended), key, state.key)
+    key = updates.select_tree(jnp.any(state.episodes.ended), key, state.key)
     environments, first = self._reset(reset_key, state.params)
     metrics = self._metrics(state.environments, state.params)
-    environments = jax.vmap(updates.keep_if)(
+    environments = jax.vmap(updates.select_tree)(
       state.episodes.ended, environments, state.environments
     )
     state, episodes = self.agent.end_episodes(state, first, metrics)

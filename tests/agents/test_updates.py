@@ -27,7 +27,7 @@ def test_a_step_is_gradient_descent_on_clipped_gradients(max_norm, expected):
   ("ours", "theirs"),
   [
     (updates.adam(0.1, b2=0.9, eps=1e-3), optax.adam(0.1, b2=0.9, eps=1e-3)),
-    (updates.kept(optax.rmsprop(0.1)), optax.rmsprop(0.1)),
+    (updates.skip_nonfinite(optax.rmsprop(0.1)), optax.rmsprop(0.1)),
   ],
 )
 @pytest.mark.parametrize("max_norm", [None, 0.5])

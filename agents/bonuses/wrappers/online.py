@@ -396,7 +396,7 @@ class OnlineBonus:
     ) -> tuple[Any, Any]:
       state = jax.lax.cond(begins, start, lambda old, _: old, state, observation)
       if acting.refresh is not None:
-        held = updates.keep_if(begins, fresh, held)
+        held = updates.select_tree(begins, fresh, held)
       return state, held
 
     return self._over_environments(one, acting_state, held, observations, begins)
@@ -441,7 +441,7 @@ class OnlineBonus:
       value, new = acting.observe(weights, state, seen, step.action, last)
       if all_valid:
         return new, value
-      return updates.keep_if(step.valid, (new, value), (state, jnp.float32(0)))
+      return updates.select_tree(step.valid, (new, value), (state, jnp.float32(0)))
 
     return self._over_environments(one, acting_state, held, steps)
 

@@ -185,7 +185,7 @@ def test_hash_codes_are_counted_over_all_episodes():
     expected.append(seen[ray] ** -0.5)
   found = np.concatenate(play(bonus, episodes, weights))
   np.testing.assert_allclose(found, expected, rtol=1e-6)
-  assert bonus.is_known_acting and bonus.column == "r_int"
+  assert bonus.acting_gives_reward and bonus.column == "r_int"
 
 
 @pytest.mark.parametrize("name", ["novel_d", "e3b"])

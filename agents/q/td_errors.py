@@ -60,7 +60,7 @@ class Learned(NamedTuple):
   bonus_state: Any
 
 
-class Errors(NamedTuple):
+class TdErrors(NamedTuple):
   """The errors of a config's target.
 
   Attributes:
