@@ -25,6 +25,7 @@ from explorax.agents import types
 from explorax.environments import identity, jax_adapter
 from explorax.experiments import callbacks, errors, presets, session, trained
 from explorax.experiments import config as config_lib
+from explorax.experiments import flags as flags_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.runners import common
 
@@ -155,10 +156,9 @@ def train(
     values |= {"agent": agent.name, "set": [*agent.settings]}
   else:
     values |= {"agent": type(agent.config).__name__}
-  defaults = {f.name: f.default for fs in config_lib.flags().values() for f in fs}
   functions = callbacks.Functions(on_log, on_episode, on_evaluation, on_checkpoint)
   results = session.start(
-    config_lib.from_flags({**defaults, **values}),
+    config_lib.from_flags(values),
     None if isinstance(agent, str) else agent,
     None if isinstance(env, str) else env,
     [functions],
@@ -247,8 +247,7 @@ def _temporary_directory() -> str:
 
 def _check(flags: Mapping[str, Any]) -> None:
   """Refuses names that are no flags of a run."""
-  known = [s.flag or name for name, s in config_lib.SETTINGS.items()]
-  known = [name for name in known if name not in _NOT_TAKEN]
+  known = [n for n in flags_lib.of(config_lib.RunConfig) if n not in _NOT_TAKEN]
   for name in flags:
     if name not in known:
       raise ValueError(

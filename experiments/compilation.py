@@ -5,23 +5,12 @@ import pathlib
 import sys
 import warnings
 
-from explorax.experiments import flag_table
-
 _FOLDER = "JAX_COMPILATION_CACHE_DIR"
 _SETTINGS = {
   "JAX_COMPILATION_CACHE_MAX_SIZE": f"{2**30}",  # Bytes.
   # Programs that compile almost as fast as they load are not kept.
   "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
 }
-FLAG = flag_table.Flag(
-  "compilation_cache",
-  "",
-  True,
-  "Keeps compiled programs in ~/.cache/explorax/jax ($XDG_CACHE_HOME), up to 1 GiB,\n"
-  "so that the same networks start faster the next time; only on Linux.\n"
-  "--compilation_cache=false turns it off; $JAX_COMPILATION_CACHE_DIR is another\n"
-  "folder. [true]",
-)
 
 
 def keep_programs() -> None:

@@ -2,7 +2,11 @@
 
 import contextlib
 import difflib
+import os
+import traceback
 from collections.abc import Iterator, Sequence
+
+_GPUS = "docs/guides/gpus.md"
 
 
 class SetUpError(ValueError):
@@ -47,6 +51,30 @@ def describe(error: BaseException) -> str:
   if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in text:
     text += "; use a smaller network, batch_size, n_step or replay_capacity"
   return text
+
+
+def sentence(error: BaseException) -> str:
+  """The line that ends a command.
+
+  An error in the user's code has Python's type and text, and the user's file and line.
+  """
+  if isinstance(error, SetUpError | OutputError):
+    return str(error)
+  if missing := missing_extra(error):
+    return missing
+  frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+  if frames and frames[-1].f_globals.get("__name__") == "jax._src.xla_bridge":
+    platforms = os.environ.get("JAX_PLATFORMS", "")
+    return (
+      f"JAX finds no device of JAX_PLATFORMS={platforms}; unset it, or see {_GPUS}."
+    )
+  from explorax.environments import errors as environment_errors
+
+  line = environment_errors.users_line(error)
+  if line or not isinstance(error, ValueError | TypeError | ImportError | OSError):
+    where = f" ({line})" if line else ""
+    return f"{describe(error)}{where}; --debug shows the traceback."
+  return str(error)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

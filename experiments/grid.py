@@ -27,7 +27,6 @@ from explorax.experiments import (
   errors,
   output,
   pool,
-  resuming,
   session,
   signals,
 )
@@ -329,14 +328,14 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
     OutputError: if its directory holds a run with other settings.
   """
   directory = output.RunDirectory(pathlib.Path(run.output))
-  if not resuming.is_finished(directory):
+  if not directory.is_finished():
     return False
   recorded, requested = (
     directory.read_settings(),
     session.settings_record(*session.resolve(run)),
   )
-  resuming.check_same(directory, recorded, requested)
-  return not resuming.is_extended(recorded, requested)
+  config_lib.check_resumable(directory.given, recorded, requested)
+  return not config_lib.is_extended(recorded, requested)
 
 
 def _write_failure(task: pool.Task, failure: pool.Failure) -> pathlib.Path:

@@ -128,6 +128,14 @@ class RunDirectory:
           temporary.unlink()
         raise
 
+  def is_finished(self) -> bool:
+    """Whether the run in the directory is finished."""
+    try:
+      text = (self.path / "summary.json").read_text(encoding="utf-8")
+      return json.loads(text)["status"] == "finished"
+    except (OSError, ValueError, KeyError, TypeError):
+      return False
+
   def read_settings(self) -> dict[str, Any]:
     """The `config.json` of the run in the directory.
 

@@ -1,5 +1,6 @@
 """Reports on runs: `python -m explorax.experiments.report --help`."""
 
+import dataclasses
 import pathlib
 import shlex
 import sys
@@ -11,7 +12,8 @@ from explorax.experiments import signals
 if __name__ == "__main__":
   signals.end_at_once()
 
-from explorax.experiments import command, errors, flag_table
+from explorax.experiments import command, errors
+from explorax.experiments import flags as flags_lib
 
 _INTRODUCTION = """\
 Makes a page of runs, of any runner and environment: returns at the end, learning curves
@@ -40,36 +42,34 @@ Exit codes: 0 done, 1 the page could not be written, 2 no run, or a run that can
 read, 130 Ctrl-C.
 """
 
-FLAGS = {
-  "Output": (
-    flag_table.Flag(
-      "output",
-      "=DIR",
-      None,
-      "Directory of the page and its drawings; an earlier page is replaced.\n"
-      "[report in DIR; with several, report in the current directory]",
-    ),
-    flag_table.Flag(
-      "baseline",
-      "=AGENT",
-      None,
-      "The agent over which others improve in each game of Atari, as the page names\n"
-      "it. [the first]",
-    ),
-  ),
-  "Information": (command.HELP, command.DEBUG),
-}
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+  """The flags of the command."""
+
+  output: str | None = flags_lib.field(
+    None,
+    "Directory of the page and its drawings; an earlier page is replaced. [report "
+    "in DIR; with several, report in the current directory]",
+    "Output",
+  )
+  baseline: str | None = flags_lib.field(
+    None,
+    "The agent over which others improve in each game of Atari, as the page names "
+    "it. [the first]",
+    "Output",
+  )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
     argv,
-    FLAGS,
+    [Flags],
     _report,
     introduction=_INTRODUCTION,
     outro=_OUTRO,
-    words="directories",
+    positional="directories",
   )
 
 

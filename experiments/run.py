@@ -5,6 +5,10 @@ traceback. JAX and the modules above it are imported only when a run starts, so 
 help and mistyped commands answer at once.
 """
 
+import contextlib
+import dataclasses
+import json
+import pathlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +18,10 @@ from explorax.experiments import signals
 if __name__ == "__main__":
   signals.end_at_once()
 
-from explorax import experiments
-from explorax.experiments import command
+from explorax.experiments import command, errors
 from explorax.experiments import config as config_lib
+from explorax.experiments import flags as flags_lib
+from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 
 _INTRODUCTION = """\
@@ -75,6 +80,30 @@ Exit codes: 0 finished, 1 failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class Flags:
+  """The flags of the command, beside those of a run."""
+
+  config: str | None = flags_lib.field(
+    None,
+    "The settings of an earlier run, from its config.json; other flags change them. "
+    "The file imports nothing: the command line has to name your own modules, too.",
+    "What to run",
+  )
+  list_agents: bool = flags_lib.field(
+    False, "Prints the agents and exits.", command.INFORMATION
+  )
+  list_envs: bool = flags_lib.field(
+    False, "Prints the environments and exits.", command.INFORMATION
+  )
+  list_settings: bool = flags_lib.field(
+    False,
+    "Prints the settings of --agent, with values, units and sources, and exits. Some "
+    "agents have others for some kinds of --env.",
+    command.INFORMATION,
+  )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the process's exit code.
 
@@ -84,27 +113,101 @@ def main(argv: Sequence[str] | None = None) -> int:
   Args:
     argv: the command line without the program's name; None: that of the process.
   """
-  return command.main(
-    argv,
-    config_lib.flags(),
-    _run,
-    introduction=_INTRODUCTION,
-    outro=_OUTRO,
-  )
+  flags = [config_lib.RunConfig, Flags, command.Compiling]
+  return command.main(argv, flags, _run, introduction=_INTRODUCTION, outro=_OUTRO)
 
 
-def _run(given: dict[str, Any], argv: list[str]) -> int | command.Work:
-  if given["list_agents"] or given["list_envs"]:
-    return command.show(experiments.running.listing(agents=given["list_agents"]))
+def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
+  if any(value for name, value in flags.items() if name.startswith("list_")):
+    return command.show(_listing(flags))
+  if flags["config"]:
+    argv = [*_file_flags(flags), *argv]
+    flags = flags_lib.parse(argv, config_lib.RunConfig, Flags, command.Compiling)
+  config = config_lib.from_flags(flags)
   console = console_lib.Console(sys.stdout)
-  if given["config"]:
-    with console.importing():
-      given = experiments.config_file.merged(given, argv)
-  config = config_lib.from_flags(given)
   console.line(config.title)  # Before anything that takes time.
-  with console.importing():
-    running = experiments.running
-  return running.start(config, argv, console)
+  return _start(config, argv, console)
+
+
+def _start(
+  config: config_lib.RunConfig, argv: Sequence[str], console: console_lib.Console
+) -> int | command.Work:
+  """Checks and creates what the run needs; returns what remains, or the exit code."""
+  from explorax.experiments import grid, session
+
+  if config.num_seeds > 1 and not config.is_one_program:
+    return grid.set_up_seeds(config, argv, console)
+  made = session.set_up(config, argv)
+  if made.checkpoints is None:
+    made.close()
+    console.line(
+      f"The run in {made.directory.given} is finished: there is nothing to do."
+    )
+    return 0
+
+  def work() -> int:
+    with contextlib.closing(made):
+      try:
+        return made.run(console)
+      except errors.SetUpError:  # Of parts that start with the run.
+        raise
+      except (Exception, SystemExit) as error:
+        console_lib.print_error(session.sentence(error))
+        return 1
+
+  return work
+
+
+def _listing(flags: dict[str, Any]) -> str:
+  """The agents, the environments, or the settings of an agent."""
+  from explorax import environments
+  from explorax.experiments import presets
+
+  if flags["list_settings"]:
+    preset = presets.find(flags["agent"])
+    config = preset.config_for(flags["env"]) if flags["env"] else preset.config
+    return settings_lib.listing(settings_lib.apply(config, flags["set"]))
+  rows = environments.list_environments()
+  if flags["list_agents"]:
+    rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]
+  width = max(len(name) for name, _ in rows)
+  return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
+
+
+def _file_flags(flags: dict[str, Any]) -> list[str]:
+  """The flags of an earlier run, from its config.json; the file imports nothing.
+
+  Raises:
+    SetUpError: if it cannot be read, or names code that the command line does not.
+  """
+  from explorax.environments import user_environments
+  from explorax.experiments import presets
+
+  path = pathlib.Path(flags["config"]).expanduser()
+  try:
+    earlier = config_lib.from_record(json.loads(path.read_text(encoding="utf-8")))
+    names = [setting.partition("=")[0].strip() for setting in flags["set"]]
+    kept = [x for x in earlier.settings if x.partition("=")[0].strip() not in names]
+    agent, env = flags["agent"] or earlier.agent, flags["env"] or earlier.env
+    code = [
+      *([f"--agent={agent}"] if ":" in agent and not flags["agent"] else []),
+      *(
+        [f"--env={env}"]
+        if user_environments.names_code(env) and not flags["env"]
+        else []
+      ),
+    ]
+    if code:
+      raise ValueError(
+        "it names code that is not ours, which does not run unless the command line "
+        f"names it too; if you trust it, add {' '.join(code)}"
+      )
+    if ":" not in agent:
+      settings_lib.apply(presets.find(agent).config_for(env), flags["set"], kept)
+  except (OSError, ValueError, TypeError, RecursionError) as error:
+    reason = str(error).removesuffix(".")
+    raise errors.SetUpError(f"--config={path} cannot be used: {reason}.") from error
+  return config_lib.to_flags(dataclasses.replace(earlier, settings=tuple(kept)))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,6 @@ from explorax.experiments import (
   output,
   presets,
   processes,
-  resuming,
   signals,
   trained,
   versions,
@@ -411,14 +410,14 @@ def set_up(
       directory.write_json("config.json", record)
       return Session(parts, directory, record, checkpoints)
     held = directory.read_settings()
-    resuming.check_same(directory, held, record)
+    config_lib.check_resumable(directory.given, held, record)
     if held.get("spec", record["spec"]) != json.loads(json.dumps(record["spec"])):
       raise errors.OutputError(
         f"--output={directory.given} already holds a run in an environment with other "
         "observations or actions; choose another --output."
       )
-    is_finished = resuming.is_finished(directory)
-    if is_finished and not resuming.is_extended(held, record):
+    is_finished = directory.is_finished()
+    if is_finished and not config_lib.is_extended(held, record):
       return Session(parts, directory, record, None)
     checkpoints = _make_checkpointer(parts, directory)
     restored = checkpoints.restored
@@ -428,7 +427,7 @@ def set_up(
         "no checkpoint; choose another --output."
       )
     env_steps = 0 if restored is None else restored.record["env_steps"]
-    record = resuming.resumed_record(held, record, env_steps)
+    record = config_lib.resumed_record(held, record, env_steps)
     directory.write_json("config.json", record)
     if restored is not None:
       parts = _resumed_at(env_steps, parts)

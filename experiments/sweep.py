@@ -6,19 +6,22 @@ the missing ones.
 """
 
 import contextlib
+import dataclasses
 import pathlib
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from explorax import ranges
 from explorax.experiments import signals
 
 if __name__ == "__main__":
   signals.end_at_once()
 
-from explorax.experiments import command, flag_table, output
+from explorax.experiments import command, errors, output
 from explorax.experiments import config as config_lib
+from explorax.experiments import flags as flags_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import summary
 
@@ -73,83 +76,81 @@ returns are printed at the end; `python -m explorax.experiments.report OUTPUT` m
 page of them.
 {command.EXIT_CODES}"""
 
-OWN_FLAGS = {
-  "What to sweep": (
-    flag_table.Flag(
-      "agents",
-      "=NAME,...",
-      None,
-      "Agents (run --list_agents), optionally with settings: dqn@n_step=3@beta=0;\n"
-      "or your own as module:function (see run --help).",
-    ),
-    flag_table.Flag(
-      "sweep",
-      "=NAME,...",
-      None,
-      "bsuite's sweeps, experiments and tags (--list), or ids such as deep_sea/0,\n"
-      "each with bsuite's own number of episodes, or --episodes if they are fewer.",
-    ),
-    flag_table.Flag(
-      "envs",
-      "=KIND:NAME,...",
-      None,
-      "Environments of any kind (run --list_envs), beside those of --sweep; also\n"
-      "groups of Atari games (--list), as atari57, whose preprocessing may be set:\n"
-      "atari57_hard_exploration/sticky=0.25.",
-    ),
-  ),
-  "Search for an agent's settings": (
-    flag_table.Flag(
-      "sweep_config",
-      "=FILE",
-      None,
-      "Runs every combination of a grid of settings and prints the best: a .toml file\n"
-      "with [agent] and setting = [value, ...], as papers/tdu/table3.toml. A small\n"
-      "grid needs no file: --set double_dqn.learning_rate=1e-4,1e-3. The seeds start\n"
-      "at 1,000,000 + --seed, which no other sweep uses.",
-    ),
-    flag_table.Flag(
-      "score",
-      "=NAME",
-      None,
-      "The score to maximise: bsuite's score, the return (mean over all training\n"
-      "episodes), the final_return (mean over the last half of them), or that of the\n"
-      "last evaluation. [bsuite on bsuite, evaluation elsewhere; return with\n"
-      "--eval_episodes=0]",
-      choices=("bsuite", "return", "final_return", "evaluation"),
-    ),
-  ),
-  "All runs": (
-    flag_table.Flag(
-      "output",
-      "=DIR",
-      "sweep",
-      "Directory of the results. [sweep in the current directory]",
-    ),
-    flag_table.Flag(
-      "list", "", False, "Prints bsuite's sweeps and tags, groups of games, and exits."
-    ),
-  ),
-}
-# The flags of a run that a sweep replaces.
-_REPLACED = ("agent", "env", "config", "output", "list_agents", "list_envs")
-FLAGS: flag_table.Groups = {
-  **OWN_FLAGS,
-  **{
-    heading: [flag for flag in group if flag.name not in _REPLACED]
-    for heading, group in config_lib.flags().items()
-  },
-}
+
+Score = Annotated[str, ranges.OneOf(("bsuite", "return", "final_return", "evaluation"))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+  """The flags of the command."""
+
+  agents: str | None = flags_lib.field(
+    None,
+    "Agents (run --list_agents), optionally with settings: dqn@n_step=3@beta=0; "
+    "or your own as module:function (see run --help).",
+    "What to sweep",
+  )
+  sweep: str | None = flags_lib.field(
+    None,
+    "bsuite's sweeps, experiments and tags (--list), or ids such as deep_sea/0, "
+    "each with bsuite's own number of episodes, or --episodes if they are fewer.",
+    "What to sweep",
+  )
+  envs: str | None = flags_lib.field(
+    None,
+    "Environments of any kind (run --list_envs), beside those of --sweep; also "
+    "groups of Atari games (--list), as atari57, whose preprocessing may be set: "
+    "atari57_hard_exploration/sticky=0.25.",
+    "What to sweep",
+  )
+  sweep_config: str | None = flags_lib.field(
+    None,
+    "Runs every combination of a grid of settings and prints the best: a .toml "
+    "file with [agent] and setting = [value, ...], as papers/tdu/table3.toml. A "
+    "small grid needs no file: --set double_dqn.learning_rate=1e-4,1e-3. The "
+    "seeds start at 1,000,000 + --seed, which no other sweep uses.",
+    "Search for an agent's settings",
+  )
+  score: (
+    Annotated[str, ranges.OneOf(("bsuite", "return", "final_return", "evaluation"))]
+    | None
+  ) = flags_lib.field(
+    None,
+    "The score to maximise: bsuite's score, the return (mean over all training "
+    "episodes), the final_return (mean over the last half of them), or that of "
+    "the last evaluation. [bsuite on bsuite, evaluation elsewhere; return with "
+    "--eval_episodes=0]",
+    "Search for an agent's settings",
+  )
+  output: str = flags_lib.field(
+    "sweep",
+    "Directory of the results. [sweep in the current directory]",
+    "All runs",
+  )
+  list: bool = flags_lib.field(
+    False,
+    "Prints bsuite's sweeps and tags, groups of games, and exits.",
+    "All runs",
+  )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
-  return command.main(argv, FLAGS, _sweep, introduction=_INTRODUCTION, outro=_OUTRO)
+  return command.main(
+    argv,
+    [Flags, config_lib.RunConfig],
+    _sweep,
+    introduction=_INTRODUCTION,
+    outro=_OUTRO,
+  )
 
 
 def _sweep(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   from explorax.experiments import grid
 
+  for name, others in (("agent", "agents"), ("env", "envs")):
+    if flags[name]:
+      raise errors.SetUpError(f"a sweep takes --{others}={flags[name]}, not --{name}.")
   if flags["list"]:
     return command.show(grid.listing())
   return lambda: _compute(flags, argv)

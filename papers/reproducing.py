@@ -16,40 +16,40 @@ from explorax.experiments.recording import plots
 from explorax.papers import registry, report
 
 
-def reproduce(given: dict[str, Any], argv: list[str]) -> int | command.Work:
+def reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   """Lists the figures, or checks what was asked for; returns what remains."""
-  if given["list"]:
+  if flags["list"]:
     return command.show(registry.listing())
-  if given["page"]:
-    report.write_page(output.RunDirectory.create(given["output"]))
+  if flags["page"]:
+    report.write_page(output.RunDirectory.create(flags["output"]))
     return 0
   plots.check_can_draw()
-  figures = registry.choose(given["figure"])
-  seeds = [] if given["seeds"] is None else [f"num_seeds={given['seeds']}"]
+  figures = registry.choose(flags["figure"])
+  seeds = [] if flags["seeds"] is None else [f"num_seeds={flags['seeds']}"]
   asked = shlex.join(["python", "-m", "explorax.papers.reproduce", *argv])
   requests = []
   for figure in figures:
-    config = figure.quick if given["quick"] else figure.config
-    config = settings_lib.apply(config, [*given["set"], *seeds])
-    requests.append(report.FigureRequest(figure, config, given["quick"], asked))
-  directory = output.RunDirectory.create(given["output"])
-  return functools.partial(_draw, requests, directory, given)
+    config = figure.quick if flags["quick"] else figure.config
+    config = settings_lib.apply(config, [*flags["set"], *seeds])
+    requests.append(report.FigureRequest(figure, config, flags["quick"], asked))
+  directory = output.RunDirectory.create(flags["output"])
+  return functools.partial(_draw, requests, directory, flags)
 
 
 def _draw(
   requests: Sequence[report.FigureRequest],
   directory: output.RunDirectory,
-  given: dict[str, Any],
+  flags: dict[str, Any],
 ) -> int:
   """Computes and draws the figures one after another."""
   console = console_lib.Console(sys.stdout)
-  workers = given["workers"]
+  workers = flags["workers"]
   if workers is None and jax.default_backend() != "cpu":
     workers = 1  # Other processes compute on the CPU.
   code = 0
   with signals.stop_on_signals(_announce) as stop:
     compute = functools.partial(
-      pool.compute, workers=workers, ray_address=given["ray_address"], stop=stop
+      pool.compute, workers=workers, ray_address=flags["ray_address"], stop=stop
     )
     for request in requests:
       is_drawn = request.make(compute, directory, console)

@@ -56,7 +56,7 @@ ONLY_IN = {
   ),
   "ale_py": ("environments",),
   "matplotlib": ("experiments", "papers"),
-  "absl": ("experiments/flag_table.py",),
+  "absl": ("experiments/flags.py",),
   "stable_baselines3": (
     "agents/bonuses/wrappers/sb3_wrapper.py",
     "benchmarks",

@@ -25,9 +25,10 @@ import pytest
 
 from explorax import exploration, losses
 from explorax.experiments import (
+  command,
   config,
   evaluate,
-  flag_table,
+  flags,
   grid,
   presets,
   report,
@@ -155,14 +156,20 @@ def directory_of_files(tmp_path, monkeypatch):
 
 
 def _parse_run(argv: list[str]) -> None:
-  given = flag_table.parse(config.flags(), argv)
+  given = flags.parse(
+    argv, config.RunConfig, run.Flags, command.Compiling, command.Common
+  )
   # A file is of a run that is not there.
-  if not any(given[name] for name in ("list_agents", "list_envs", "help", "config")):
+  others = ("list_agents", "list_envs", "list_settings", "help", "config")
+  if not any(given[name] for name in others):
     session.resolve(config.from_flags(given))
 
 
 def _parse_sweep(argv: list[str]) -> None:
-  given = {**flag_table.parse(sweep.FLAGS, argv), "workers": None}
+  given = {
+    **flags.parse(argv, sweep.Flags, config.RunConfig, command.Compiling),
+    "workers": None,
+  }
   agents = grid.agents(given["agents"])
   envs = grid.environments(given["sweep"], given["envs"])
   tried, given["set"] = tuning.from_flags(given, agents)
@@ -171,7 +178,7 @@ def _parse_sweep(argv: list[str]) -> None:
 
 
 def _parse_figure(argv: list[str]) -> None:
-  given = flag_table.parse(reproduce.FLAGS, argv)
+  given = flags.parse(argv, reproduce.Flags, command.Compiling)
   if given["figure"] and given["figure"] != "NAME":
     for figure in registry.choose(given["figure"]):
       settings_lib.apply(figure.config, given["set"])
@@ -181,8 +188,12 @@ PARSERS: dict[str, Callable[[list[str]], Any]] = {
   "run": _parse_run,
   "sweep": _parse_sweep,
   "reproduce": _parse_figure,
-  "report": lambda argv: flag_table.parse(report.FLAGS, argv, words="runs"),
-  "evaluate": lambda argv: flag_table.parse(evaluate.FLAGS, argv, words="files"),
+  "report": lambda argv: flags.parse(
+    argv, report.Flags, command.Common, positional="runs"
+  ),
+  "evaluate": lambda argv: flags.parse(
+    argv, evaluate.Flags, command.Compiling, positional="files"
+  ),
 }
 
 
@@ -242,19 +253,18 @@ def _check_files(directory: pathlib.Path, asked: config.RunConfig) -> None:
 
 
 @pytest.mark.parametrize(
-  ("page", "heading", "groups"),
+  ("page", "classes"),
   [
-    ("runs", "## Flags", config.flags()),
-    ("sweeps", "## Flags", sweep.OWN_FLAGS),
-    ("comparing", "## Flags", report.FLAGS),
-    ("figures", "## Flags", reproduce.FLAGS),
+    ("runs", (config.RunConfig, run.Flags, command.Compiling, command.Common)),
+    ("sweeps", (sweep.Flags,)),
+    ("comparing", (report.Flags, command.Common)),
+    ("figures", (reproduce.Flags, command.Compiling, command.Common)),
   ],
 )
-def test_tables_of_flags_list_them(page, heading, groups):
-  rows = _rows(_section(GUIDES / f"{page}.md", heading))
+def test_tables_of_flags_list_them(page, classes):
+  rows = _rows(_section(GUIDES / f"{page}.md", "## Flags"))
   listed = [name for row in rows for name in re.findall(r"`--(\w+)`", row[0])]
-  flags = [flag.name for group in groups.values() for flag in group]
-  assert sorted(listed) == sorted(flags)
+  assert sorted(listed) == sorted(flags.of(*classes))
 
 
 def test_loss_example_has_a_gradient():

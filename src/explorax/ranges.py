@@ -127,15 +127,29 @@ def check(settings: Any) -> None:
   """
   for name, hint in _hints(settings.__class__).items():
     value = getattr(settings, name)
-    try:
-      typed = _convert(value, hint)
-    except _RefusedError as error:
-      verb = "is" if error.part is value else "has"
-      raise ValueError(
-        f"{label(settings, name)} {verb} {error.part!r}; it must be {error.allowed}."
-      ) from None
+    typed = convert(value, hint, label(settings, name))
     if typed is not value and dataclasses.is_dataclass(settings):
       object.__setattr__(settings, name, typed)
+
+
+def convert(value: Any, hint: Any, name: str) -> Any:
+  """The value in a type with conditions.
+
+  Args:
+    value: of a setting.
+    hint: the type.
+    name: of the setting, for errors.
+
+  Raises:
+    ValueError: a sentence with the setting, its value and what it must be.
+  """
+  try:
+    return _convert(value, hint)
+  except _RefusedError as error:
+    verb = "is" if error.part is value else "has"
+    raise ValueError(
+      f"{name} {verb} {error.part!r}; it must be {error.allowed}."
+    ) from None
 
 
 def label(settings: Any, name: str) -> str:

@@ -2,83 +2,116 @@
 
 import dataclasses
 import json
+import pathlib
 
 import pytest
 
-from explorax.experiments import config, errors, flag_table
+from explorax.experiments import config, errors, flags, run
 
 ON_DEVICE = ("--runner=device", "--env=jax:deep_sea/4")
 ASKED = ("--agent=dqn", "--env=gym:CartPole-v1")
 
 
-def test_every_field_is_a_flag_with_help():
-  text = flag_table.help_text("", config.flags(), "")
-  for name, setting in config.SETTINGS.items():
-    assert f"  --{setting.flag or name}{setting.value}" in text
-    assert setting.help.splitlines()[0] in text
+def _parse(argv):
+  return config.from_flags(flags.parse(argv, config.RunConfig))
+
+
+def test_every_flag_has_help():
+  text = flags.help_text(config.RunConfig, run.Flags)
+  for name, (field, _) in flags.of(config.RunConfig, run.Flags).items():
+    assert f"  --{name}" in text and field.metadata["help"][:40] in text
 
 
 def test_a_command_line_and_python_make_the_same():
   argv = [*ASKED, "--seed=3", "--steps=1e4", "--set=a=1", "--set=b=2"]
-  asked = config.parse(argv)
+  asked = _parse(argv)
   expected = config.RunConfig(
-    agent="dqn",
-    env="gym:CartPole-v1",
-    seed=3,
-    steps=10_000,
-    settings=("a=1", "b=2"),
+    agent="dqn", env="gym:CartPole-v1", seed=3, steps=1e4, settings=["a=1", "b=2"]
   )
   assert asked == expected and asked.seeds == range(3, 4)
+  assert asked.steps == 10_000 and isinstance(asked.steps, int)
   assert asked.output == "runs/dqn-gym_CartPole-v1-a=1-b=2-seed3"
   assert asked.length == "10,000 steps" and asked.title.endswith(", seed 3")
+  assert _parse(config.to_flags(asked)) == asked
 
 
 @pytest.mark.parametrize(
   ("settings", "expected"),
   [
     ({}, {"replay": "memory", "num_envs": None, "num_actors": None}),
-    ({"runner": "device"}, {"replay": "device", "num_envs": 1}),
+    ({"runner": "device"}, {"replay": "device", "num_envs": 1, "log_every": 1000}),
     ({"runner": "device", "env": "atari:Pong"}, {"num_envs": 8, "is_batched": True}),
     ({"runner": "distributed"}, {"replay": "memory", "num_envs": 1, "num_actors": 4}),
-    ({"env": "bsuite:catch/0"}, {"eval_episodes": 5}),
+    ({"env": "bsuite:catch/0", "steps": 1}, {"eval_episodes": 5, "log_every": 100}),
   ],
 )
 def test_defaults_depend_on_runner_and_environment(settings, expected):
   made = config.RunConfig(**settings)
   assert {name: getattr(made, name) for name in expected} == expected
   assert dataclasses.replace(made, seed=1).num_envs == made.num_envs
+  assert set(made.chosen()) - {"output"} == set(settings)
+
+
+@pytest.mark.parametrize("value", [1000.5, "20", True, float("nan")])
+def test_whole_numbers_by_one_rule(value):
+  with pytest.raises(ValueError, match=r"steps is .*whole number"):
+    config.RunConfig(steps=value)
+  with pytest.raises(ValueError, match=r"--steps is .*whole number"):
+    _parse([*ASKED, f"--steps={value!r}"])
 
 
 @pytest.mark.parametrize(
-  ("flags", "words"),
+  ("argv", "words"),
   [
     (["--num_actors=2"], "--num_actors=2 .*--runner=distributed"),
     (["--num_envs=2", "--env=bsuite:catch/0"], "--num_envs=2.* a single environment"),
     ([*ON_DEVICE, "--replay=memory"], "--replay=memory"),
+    (["--replay=device"], "--replay=device"),
     (["--eval_episodes=0", "--eval_every=9"], "--eval_episodes=0 .*--eval_every=9"),
     (["--eval_episodes=0", "--video"], "--eval_episodes=0 .*--video"),
     (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "--eval_steps=3"),
-    (["--checkpoint_evry=3"], "Did you mean --checkpoint_every"),
-    (["--seed=-1"], "seed.* -1"),
-    (["--episodes=1.5"], "episodes.* '1.5'"),
-    (["--runner=cloud"], "cloud.*local|device|distributed"),
+    (["--num_actor=3"], "Did you mean num_actors"),
+    (["--seed=-1"], "--seed is -1"),
+    (["--video=maybe"], "--video"),
+    (["--runner=cloud"], "cloud.*local, device, distributed"),
     (["--runner=device"], "'gym:CartPole-v1'"),
     ([*ON_DEVICE, "--seeds=3", f"--seed={2**32 - 2}"], str(2**32 - 1)),
+    (["--undefok=seed"], "--undefok"),
+    (["more"], "'more' is not a flag"),
   ],
 )
-def test_impossible_flags_are_refused_in_one_sentence(flags, words):
+def test_impossible_flags_are_refused_in_one_sentence(argv, words):
   with pytest.raises(errors.SetUpError, match=words) as caught:
-    config.parse([*ASKED, *flags])
+    _parse([*ASKED, *argv])
   assert "\n" not in str(caught.value)
 
 
-def test_the_record_and_the_settings_with_which_a_run_resumes():
-  made = config.RunConfig(agent="dqn", runner="distributed", steps=5, num_actors=2)
-  record = json.loads(json.dumps(made.record()))
+MADE = config.RunConfig(agent="dqn", runner="distributed", steps=5, num_actors=2)
+
+
+def test_the_record_is_the_settings():
+  record = json.loads(json.dumps(MADE.record()))
   assert record["num_actors"] == 2 and record["eval_episodes"] == 5
-  assert not {"output", "resume", "debug"} & set(record)
-  by_steps = dataclasses.replace(made, eval_every=5, eval_steps=2).record()
-  assert (by_steps["eval_episodes"], by_steps["eval_steps"]) == (None, 2)
-  kept = config.fixed({**record, "config": {}, "versions": {}})
-  assert "seed" in kept and "config" in kept
-  assert not {"steps", "num_actors", "versions", "settings"} & set(kept)
+  assert not {"output", "logger", "debug"} & set(record)
+  by_steps = dataclasses.replace(MADE, eval_every=5, eval_steps=2)
+  for made in (MADE, by_steps):
+    record = json.loads(json.dumps({**made.record(), "versions": {}}))
+    assert config.from_record({"env": "", **record}) == made
+  assert by_steps.record()["eval_episodes"] is None
+
+
+def test_a_run_resumes_with_what_may_change_and_refuses_the_rest():
+  recorded = json.loads(json.dumps({"config": {"beta": 1.0}, **MADE.record()}))
+
+  def check(**changes):
+    config.check_resumable(pathlib.Path("out"), recorded, {**recorded, **changes})
+
+  check(steps=6, num_actors=9, video=True, settings=["beta=1"])
+  assert config.is_extended(recorded, {**recorded, "steps": 6})
+  for name, value, old in (("seed", 7, "0"), ("replay", "reverb", "memory")):
+    with pytest.raises(errors.OutputError, match=f'{name} is "?{old}"? there.*{value}'):
+      check(**{name: value})
+  with pytest.raises(errors.OutputError, match=r"config\.beta is 1\.0 there, but 2"):
+    check(config={"beta": 2})
+  with pytest.raises(errors.OutputError, match="steps is 5 there, but only 4"):
+    check(steps=4)

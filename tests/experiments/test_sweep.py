@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-from explorax.experiments import config as config_lib
 from explorax.experiments import run, sweep
 
 # No update happens, so that little is compiled.
@@ -73,14 +72,6 @@ def _numbers(path: pathlib.Path) -> list[dict[str, str]]:
     {k: v for k, v in row.items() if k not in ("steps_per_second", "wall_seconds")}
     for row in rows
   ]
-
-
-def test_it_takes_every_flag_of_a_run():
-  flags = {flag.name for group in config_lib.flags().values() for flag in group}
-  own = {flag.name for group in sweep.FLAGS.values() for flag in group}
-  assert flags - own == {"agent", "env", "config", "list_agents", "list_envs"}
-  names = [flag.name for group in sweep.FLAGS.values() for flag in group]
-  assert len(set(names)) == len(names)
 
 
 def test_each_run_is_the_run_of_that_command(module):
