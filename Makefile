@@ -101,6 +101,7 @@ results: $(INSTALLED)
 	  $(BIN)/python -m explorax.papers.reproduce --figure=$$name --workers=1 \
 	    --output=docs/figures || exit 1; \
 	done
+	$(BIN)/python -m explorax.papers.verdicts
 	for name in $$(ls docs/bsuite/raw); do \
 	  $(BIN)/python -m explorax.experiments.report docs/bsuite/raw/$$name \
 	    --output=build/bsuite/$$name || exit 1; \

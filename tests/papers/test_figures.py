@@ -1,4 +1,4 @@
-"""The stored results of each figure give its documented findings."""
+"""The stored results of each figure give its frozen verdicts."""
 
 import json
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 from explorax.experiments import config as config_lib
 from explorax.experiments import output, presets, session
 from explorax.experiments import settings as settings_lib
-from explorax.papers import panels, registry, store, types
+from explorax.papers import panels, registry, store, types, verdicts
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs" / "figures"
 
@@ -57,15 +57,14 @@ def made_up(figure: types.Figure) -> types.Table:
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_stored_results_give_the_documented_findings(name):
+def test_stored_results_give_the_frozen_verdicts(name):
   figure = registry.FIGURES[name]
   record = json.loads((DOCS / f"{figure.file_name}.json").read_text())
   config = json.loads(json.dumps(settings_lib.to_json(figure.config)))
   assert record["config"] == config
-  assert figure.judge(figure.config, stored(figure)) == [
-    types.Finding(**{key: x for key, x in known.items() if key != "verdict"})
-    for known in record["findings"]
-  ]
+  findings = figure.judge(figure.config, stored(figure))
+  rows = [verdicts.row(name, {**x._asdict(), "verdict": x.verdict}) for x in findings]
+  assert rows == [row for row in verdicts.read() if row["figure"] == name]
 
 
 # One for each way in which figures are computed that no other test here has.
