@@ -12,8 +12,6 @@ from explorax.papers import registry
 @pytest.mark.parametrize(
   ("name", "settings", "field"),
   [
-    ("ez/atari", "num_steps=1000001", "num_steps"),
-    ("ngu/atari", "games=pong,pooyan", "games"),
     ("ez/fig1", "epsilons=1.5,", "epsilons"),
     ("ez/fig2", "exponential=1.0,", "exponential"),
     ("ez/fig7", "noises=0.1,0.3 shown=0.1,", "noises"),
