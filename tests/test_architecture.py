@@ -52,7 +52,6 @@ ONLY_IN = {
     "agents/bonuses",
     "benchmarks/expected_peers.py",
     "benchmarks/peers.py",
-    "papers/bonuses/ppo.py",
   ),
   "ale_py": ("environments",),
   "matplotlib": ("experiments", "papers"),
@@ -60,7 +59,6 @@ ONLY_IN = {
   "stable_baselines3": (
     "agents/bonuses/wrappers/sb3_wrapper.py",
     "benchmarks",
-    "papers/bonuses/ppo.py",
   ),
   "ray": (
     "experiments/processes.py",
