@@ -77,33 +77,6 @@ def best_by_category(
   return counts
 
 
-def normalised_curves(
-  curves: Mapping[str, Mapping[str, np.ndarray]],
-) -> dict[str, np.ndarray]:
-  """Learning curves in [0, 1], averaged over games.
-
-  In each game, 0 and 1 are the minimum and the maximum over all points of all
-  algorithms' curves, as means over seeds.
-
-  Args:
-    curves: algorithm → game → `[S, N]`, S seeds at N points, for the same games.
-
-  Returns:
-    algorithm → `[S, N]`; single seeds may leave [0, 1].
-
-  Source: Chen et al. 2017 (UCB exploration via Q-ensembles), figures 1 and 3.
-  """
-  total: dict[str, np.ndarray] = {}
-  games = next(iter(curves.values()))
-  for game in games:
-    means = np.stack([np.mean(curve[game], axis=0) for curve in curves.values()])
-    low, spread = means.min(), np.ptp(means)
-    for name, curve in curves.items():
-      scaled = (np.asarray(curve[game]) - low) / (spread or 1.0)
-      total[name] = total.get(name, 0.0) + scaled / len(games)
-  return total
-
-
 def _finite(scores: Iterable[float]) -> np.ndarray:
   values = np.array(list(scores), np.float64)
   if not values.size:

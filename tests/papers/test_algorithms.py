@@ -1,13 +1,9 @@
 """Scores of algorithms, by hand and against plain loops."""
 
-import numpy as np
 import pytest
 
 from explorax.environments import atari57
 from explorax.papers import algorithms
-from explorax.papers.ucb import games
-
-SCALES = {"x": 1.0, "y": 100.0}
 
 
 def test_inter_algorithm_scores_by_hand():
@@ -50,35 +46,10 @@ def test_categories_are_those_of_paper_3s_table_4():
   assert set(atari57.references()) - set(atari57.categories()) == {
     *("atlantis", "tennis", "time_pilot", "video_pinball", "yars_revenge")
   }
-  counts = algorithms.best_by_category(games.published())
+  counts = algorithms.best_by_category(atari57.published("chen"))
   assert {category: tuple(row.values()) for category, row in counts.items()} == {
     "human_optimal": (0, 3, 5, 14, 1),
     "score_exploit": (0, 2, 1, 5, 0),
     "dense_reward": (0, 1, 1, 6, 0),
     "sparse_reward": (1, 0, 2, 2, 1),
   }
-
-
-def test_curves_are_normalised_in_each_game():
-  rng = np.random.default_rng(0)
-  curves = {
-    name: {game: rng.normal(size=(3, 5)) * scale for game, scale in SCALES.items()}
-    for name in "abc"
-  }
-  actual = algorithms.normalised_curves(curves)
-  for name in curves:
-    expected = np.zeros((3, 5))
-    for game in SCALES:
-      means = [
-        sum(curves[n][game][s][i] for s in range(3)) / 3
-        for n in curves
-        for i in range(5)
-      ]
-      for s, i in np.ndindex(3, 5):
-        value = (curves[name][game][s][i] - min(means)) / (max(means) - min(means))
-        expected[s, i] += value / len(SCALES)
-    np.testing.assert_allclose(actual[name], expected)
-  flat = {name: {"x": np.full((2, 4), 7.0)} for name in "ab"}
-  np.testing.assert_array_equal(
-    algorithms.normalised_curves(flat)["a"], np.zeros((2, 4))
-  )
