@@ -71,7 +71,8 @@ class WindowAdder(adders.Adder):
 
   Beside Acme's three methods there is `add_last`: the last observation has extras (for
   example its novelty), which exist only after the actor has seen it. After the `add`
-  with a LAST timestep, call `add_last` with them.
+  with a LAST timestep, call `add_last` with them. It keeps observations
+  without a copy: nothing may write into them, as a `StandardEnvironment` does not.
   """
 
   def __init__(self, agent: types.Agent, writer: Writer):
@@ -95,7 +96,7 @@ class WindowAdder(adders.Adder):
         f"add_first got a timestep of type {timestep.step_type!r}; it must be FIRST."
       )
     self.reset()
-    self._observation = np.array(timestep.observation)  # It may be written again.
+    self._observation = timestep.observation
 
   def add(
     self,
@@ -114,7 +115,7 @@ class WindowAdder(adders.Adder):
       "mask": 1.0,
     }
     self._append(row, dict(extras))
-    self._observation = np.array(next_timestep.observation)
+    self._observation = next_timestep.observation
 
   def add_last(self, extras: Mapping[str, Any]) -> None:
     """Appends row T, the last observation with its extras, and pads the windows."""

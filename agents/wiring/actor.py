@@ -40,7 +40,8 @@ class Actor:
 
   A loop calls, in this order: `observe_first` in each environment that was reset,
   `select_actions`, `observe_step` in each environment that has taken a step, and
-  `end_episodes`. Environments may be at different steps of their episodes.
+  `end_episodes`. Environments may be at different steps of their episodes. They do
+  not write into observations that they have returned, as a `StandardEnvironment`.
 
   With one environment it is also an `acme.core.Actor`: `select_action` and `observe`
   are the same calls for that environment.
@@ -165,17 +166,14 @@ class Actor:
       self._used = self._refresh(self._used, self._newest)
 
   def _encoded(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
-    """The timestep as arrays with fixed dtypes, which avoid recompilation.
-
-    The observation is a copy: an environment may write the next one into its array.
-    """
+    """The timestep as arrays with fixed dtypes, which avoid recompilation."""
     reward = 0.0 if timestep.reward is None else timestep.reward
     discount = 1.0 if timestep.discount is None else timestep.discount
     return dm_env.TimeStep(
       np.int32(timestep.step_type),
       np.float32(reward),
       np.float32(discount),
-      np.array(self._encode(timestep.observation)),
+      np.asarray(self._encode(timestep.observation)),
     )
 
   def _answer(self, acts: Sequence[bool]) -> np.ndarray:

@@ -130,7 +130,7 @@ def test_an_actor_and_its_adder_alone():
       return [learner]
 
   def rows(give, wraps):
-    raw = Walk(give)
+    raw = environments.wrap(Walk(give), seed=0)
     writer = Writer()
     adder = adder_lib.WindowAdder(agent, writer)
     timestep: dm_env.TimeStep
