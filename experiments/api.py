@@ -9,12 +9,14 @@ same numbers.
 """
 
 import atexit
+import contextlib
 import functools
 import os
 import pathlib
+import random
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, overload
 
 import numpy as np
@@ -39,7 +41,19 @@ Environment: TypeAlias = "str | environments.AnyEnvironment"
 _NOT_TAKEN = ("agent", "env", "set")
 
 
+@contextlib.contextmanager
+def _keeping_random_states() -> Iterator[None]:
+  """Gives Python's and numpy's global generators back as they were."""
+  before = random.getstate(), np.random.get_state()
+  try:
+    yield
+  finally:
+    random.setstate(before[0])
+    np.random.set_state(before[1])
+
+
 @errors.naming_extras()
+@_keeping_random_states()
 def make_agent(
   name: str, env: Environment, /, *, settings: Sequence[str] = (), **changes: Any
 ) -> Agent:
@@ -81,6 +95,7 @@ def train(
   agent: Agent | types.Agent | str, env: Environment, *, seeds: int, **flags: Any
 ) -> list[Result]: ...
 @errors.naming_extras()
+@_keeping_random_states()
 def train(
   agent: Agent | types.Agent | str,
   env: Environment,
@@ -168,6 +183,7 @@ def train(
 
 
 @errors.naming_extras()
+@_keeping_random_states()
 def evaluate(
   agent: "Result | Policy | str | os.PathLike[str]",
   env: "Environment | None" = None,

@@ -1,8 +1,7 @@
 """The directory of a run; `docs/guides/run_files.md` lists its files.
 
-A whole file is written to a temporary file and renamed; a growing file takes whole
-records or nothing. An interruption or a full disk therefore loses only what was not
-yet written.
+A whole file is written to a temporary file and renamed. One process at a time has the
+directory of a run.
 """
 
 import contextlib
@@ -13,7 +12,7 @@ import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 from explorax.experiments import config, errors
 
@@ -35,7 +34,7 @@ class RunDirectory:
     self.path = path.absolute()  # The environment may change the current directory.
     self.holds_run = False
     self.given = path
-    self._lock: TextIO | None = None
+    self._lock: BinaryIO | None = None
 
   @classmethod
   def create(
@@ -80,13 +79,15 @@ class RunDirectory:
     return directory
 
   def unlock(self) -> None:
-    """Releases the lock."""
-    if self._lock is not None and not self._lock.closed:
-      (self.path / _LOCK).unlink(missing_ok=True)
+    """Releases the lock; its file stays, so that all processes lock the same one."""
+    if self._lock is not None:
       self._lock.close()
 
   def discard(self) -> None:
-    """Removes the directory if it is empty: the run never started."""
+    """Removes the directory if it holds nothing: the run never started."""
+    with contextlib.suppress(OSError):
+      if self._lock is not None and not self.holds_run:
+        (self.path / _LOCK).unlink()
     self.unlock()
     for path in (self.path / "bsuite", self.path):
       with contextlib.suppress(OSError):
@@ -109,24 +110,17 @@ class RunDirectory:
     """
     target = self.path / name
     temporary = target.with_name(f".{target.name}.tmp")
-    if target.is_symlink() or (target.exists() and not target.is_file()):
-      raise errors.OutputError(
-        f"{target} is not a regular file, and is not replaced; choose another name."
-      )
     with write_errors(target):
       try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.unlink(missing_ok=True)
-        # A link that was put there meanwhile is not followed.
-        with open(temporary, "xb") as file:
+        with open(temporary, "wb") as file:
           write(file)
           file.flush()
           os.fsync(file.fileno())
         os.replace(temporary, target)
-      except BaseException:
+      finally:
         with contextlib.suppress(OSError):
           temporary.unlink()
-        raise
 
   def is_finished(self) -> bool:
     """Whether the run in the directory is finished."""
@@ -154,80 +148,39 @@ class RunDirectory:
     )
 
 
-def _lock(path: pathlib.Path) -> TextIO:
-  """Locks a directory until the returned file is closed."""
-  file = open(  # noqa: SIM115 (open as long as the run lasts)
-    path / _LOCK, "a+", opener=_without_links
-  )
-  try:
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    if not os.fstat(file.fileno()).st_nlink:  # Its owner has just removed it.
-      file.close()
-      return _lock(path)
-  except BlockingIOError as error:
-    file.seek(0)
-    pid = file.read().strip()
-    file.close()
-    raise errors.OutputError(
-      f"--output={path} is in use by another process ({pid}); wait for it, stop it, or "
-      "choose another --output."
-    ) from error
-  file.truncate(0)
-  file.write(str(os.getpid()))
-  file.flush()
-  return file
-
-
-def _without_links(path: str, flags: int) -> int:
-  return os.open(path, flags | os.O_NOFOLLOW, 0o666)
-
-
 class AppendOnlyFile:
-  """An append-only file of whole records, written at once.
-
-  Raises:
-    OutputError: from each method, if the file cannot be written.
-  """
+  """An append-only file of whole records; errors are `OutputError`s."""
 
   def __init__(self, path: pathlib.Path):
     self._path = path
     with write_errors(path):
-      self._file = open(  # noqa: SIM115 (closed in `close`)
-        path, "ab", buffering=0, opener=_without_links
-      )
-    self._size = self._file.tell()
+      self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed in `close`)
 
   def append(self, record: bytes) -> None:
-    """Adds `record`; after an error, the file ends with the record before it."""
-    written = 0
     with write_errors(self._path):
-      try:
-        while written < len(record):
-          written += self._file.write(record[written:])
-      except OSError:
-        # Remove a partial record; truncating a file also works on a full disk.
-        with contextlib.suppress(OSError):
-          self._file.truncate(self._size)
-        raise
-    self._size += len(record)
+      self._file.write(record)
 
   def sync(self) -> None:
-    """Waits until the records would survive a crash of the machine.
-
-    Raises:
-      OutputError: also if another program has moved, replaced or shortened the file.
-    """
+    """Waits until the records would survive a crash of the machine."""
     with write_errors(self._path):
       os.fsync(self._file.fileno())
-      here, there = os.fstat(self._file.fileno()), os.stat(self._path)
-    if not os.path.samestat(here, there) or here.st_size != self._size:
-      raise errors.OutputError(
-        f"another program has replaced or changed {self._path}; the rows since then "
-        "are lost."
-      )
 
   def close(self) -> None:
     self._file.close()
+
+
+def _lock(path: pathlib.Path) -> BinaryIO:
+  """Locks a directory until the returned file is closed."""
+  file = open(path / _LOCK, "ab")  # noqa: SIM115 (open as long as the run lasts)
+  try:
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+  except BlockingIOError as error:
+    file.close()
+    raise errors.OutputError(
+      f"--output={path} is in use by another process; wait for it, stop it, or choose "
+      "another --output."
+    ) from error
+  return file
 
 
 @contextlib.contextmanager

@@ -14,13 +14,12 @@ import importlib
 import json
 import math
 import pathlib
-import random
 import resource
 import shlex
 import signal
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -201,7 +200,6 @@ class Session:
     self,
     console: console_lib.Console,
     callbacks: Sequence[Any] = (),
-    request: signals.StopRequest | None = None,
   ) -> int:
     """Trains, and writes the run's files in any case.
 
@@ -209,7 +207,6 @@ class Session:
       console: shows the progress.
       callbacks: of the caller, beside that of the config; called after the files are
         written.
-      request: asked after each step whether to stop; None: the run stops on signals.
 
     Returns:
       The exit code: 0 if the run has finished, otherwise that of the signal.
@@ -219,8 +216,7 @@ class Session:
     """
     if self.checkpoints is None:
       return 0
-    with contextlib.ExitStack() as stack:
-      stop = request or stack.enter_context(signals.stop_on_signals(_announce))
+    with signals.stop_on_signals(_announce) as stop:
       return self._run(self.checkpoints, console, callbacks, stop)
 
   def _run(
@@ -336,15 +332,14 @@ def start(
   """
   objects = CallerObjects(agent, environment, evaluation_environment)
   results: list[Result] = []
-  with _keeping_random_states():
-    for run in config.runs() if config.num_seeds > 1 else [config]:
-      with contextlib.closing(set_up(run, objects=objects)) as session:
-        if few := few_updates(session.parts):
-          warnings.warn(few, RuntimeWarning, stacklevel=3)
-        session.run(console_lib.Console(None), callbacks)
-        results += session.results()
-      if results[-1].interrupted:
-        return results
+  for run in config.runs() if config.num_seeds > 1 else [config]:
+    with contextlib.closing(set_up(run, objects=objects)) as session:
+      if few := few_updates(session.parts):
+        warnings.warn(few, RuntimeWarning, stacklevel=3)
+      session.run(console_lib.Console(None), callbacks)
+      results += session.results()
+    if results[-1].interrupted:
+      return results
   if config.num_seeds > 1 and not config.is_one_program:
     write_files_of_seeds(config, {x.seed: x.summary for x in results})
   return results
@@ -492,7 +487,6 @@ def make_parts(
   if not isinstance(objects.agent, types.Agent):
     config, _ = resolve(config)  # Refuses unknown names before anything is made.
   _check_modules(config)
-  _seed_global_generators(config.seed)
   environment: Any
   if objects.environment is not None:
     environment = environments.wrap(objects.environment, seed=config.seed)
@@ -809,23 +803,6 @@ def _cause(error: BaseException) -> BaseException:
     return error
   error.__cause__.add_note(str(error).partition(":")[0])
   return error.__cause__
-
-
-def _seed_global_generators(seed: int) -> None:
-  """Those of Python and numpy, which environments may use."""
-  random.seed(seed)
-  np.random.seed(seed)
-
-
-@contextlib.contextmanager
-def _keeping_random_states() -> Iterator[None]:
-  """Gives Python's and numpy's global generators back as they were."""
-  before = random.getstate(), np.random.get_state()
-  try:
-    yield
-  finally:
-    random.setstate(before[0])
-    np.random.set_state(before[1])
 
 
 def _announce_start(session: Session, console: console_lib.Console) -> None:

@@ -2,12 +2,11 @@
 
 import json
 import math
-import os
-import shutil
 
+import jax
 import pytest
 
-from explorax.experiments import errors, output
+from explorax.experiments import errors, output, versions
 
 
 @pytest.fixture
@@ -17,12 +16,12 @@ def directory(tmp_path):
 
 def test_an_existing_directory_without_a_run_is_used(tmp_path):
   (tmp_path / "notes.txt").write_text("mine")
-  output.RunDirectory.create(tmp_path).discard()
-  assert (tmp_path / "notes.txt").read_text() == "mine"
+  output.RunDirectory.create(tmp_path, is_locked=True).discard()
+  assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
 def test_discard_removes_the_directory_of_a_run_that_did_not_start(tmp_path):
-  directory = output.RunDirectory.create(tmp_path / "a" / "run")
+  directory = output.RunDirectory.create(tmp_path / "a" / "run", is_locked=True)
   (directory.path / "bsuite").mkdir()
   directory.discard()
   assert not directory.path.exists()
@@ -36,15 +35,12 @@ def test_refuses_a_directory_that_holds_a_run(tmp_path, name):
 
 
 def test_one_process_at_a_time(tmp_path):
-  path = tmp_path / "run"
-  directory = output.RunDirectory.create(path, is_locked=True)
+  directory = output.RunDirectory.create(tmp_path, is_locked=True)
   for _ in range(2):  # A refused process does not unlock it.
-    with pytest.raises(errors.OutputError, match=str(os.getpid())):
-      output.RunDirectory.create(path, is_locked=True)
+    with pytest.raises(errors.OutputError, match="in use"):
+      output.RunDirectory.create(tmp_path, is_locked=True)
   directory.unlock()
-  output.RunDirectory.create(path, is_locked=True).unlock()
-  (path / ".lock").write_text("12345")  # Of a killed process.
-  output.RunDirectory.create(path, is_locked=True).discard()
+  output.RunDirectory.create(tmp_path, is_locked=True).unlock()
 
 
 def test_json_has_null_for_nan_and_infinity(directory):
@@ -62,64 +58,6 @@ def test_a_file_is_replaced_whole_or_not_at_all(directory, small_disk):
     assert (directory.path / "folder/a").read_bytes() == b"old"
 
 
-def test_an_append_only_file_contains_whole_records(directory, small_disk):
-  with small_disk(100):
-    file = output.AppendOnlyFile(directory.path / "log")
-    file.append(b"a" * 60)
-    with pytest.raises(errors.OutputError, match="log could not be written"):
-      file.append(b"b" * 60)
-    assert (directory.path / "log").read_bytes() == b"a" * 60
-    file.append(b"c" * 40)
-    file.close()
-    assert (directory.path / "log").read_bytes() == b"a" * 60 + b"c" * 40
-
-
-def test_a_full_disk_is_the_reason(directory):
-  full = output.AppendOnlyFile(output.pathlib.Path("/dev/full"))
-  with pytest.raises(errors.OutputError, match="the disk is full"):
-    full.append(b"a")
-  full.close()
-
-
-def test_links_and_devices_are_not_written_through(tmp_path):
-  directory = output.RunDirectory.create(tmp_path / "run")
-  precious = tmp_path / "precious"
-  precious.write_text("kept")
-  for name in (".summary.json.tmp", "metrics.csv", "config.json"):
-    (directory.path / name).symlink_to(precious)
-  directory.write_json("summary.json", {"a": 1})
-  assert not (directory.path / "summary.json").is_symlink()
-  with pytest.raises(errors.OutputError, match="metrics"):
-    output.AppendOnlyFile(directory.path / "metrics.csv")
-  os.mkfifo(directory.path / "pipe")
-  for name in ("config.json", "pipe"):
-    with pytest.raises(errors.OutputError, match=name):
-      directory.write_json(name, {})
-  (tmp_path / "locked").mkdir()
-  (tmp_path / "locked/.lock").symlink_to(precious)
-  with pytest.raises(errors.OutputError, match="locked"):
-    output.RunDirectory.create(tmp_path / "locked", is_locked=True)
-  assert precious.read_text() == "kept"
-
-
-@pytest.mark.parametrize(
-  "change",
-  [
-    lambda run: run.rename(run.with_name("elsewhere")),
-    lambda run: os.truncate(run / "log", 1),
-    lambda run: os.replace(shutil.copy(run / "log", run / "other"), run / "log"),
-  ],
-)
-def test_a_file_that_another_program_changed_is_noticed(tmp_path, change):
-  directory = output.RunDirectory.create(tmp_path / "run")
-  file = output.AppendOnlyFile(directory.path / "log")
-  file.append(b"1,2\n")
-  file.sync()
-  change(directory.path)
-  with pytest.raises(errors.OutputError, match="log"):
-    file.sync()
-
-
 def test_a_change_of_the_current_directory_moves_no_file(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   directory = output.RunDirectory.create("run")
@@ -127,3 +65,7 @@ def test_a_change_of_the_current_directory_moves_no_file(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path / "elsewhere")
   directory.write_json("summary.json", {})
   assert (tmp_path / "run/summary.json").exists() and str(directory.given) == "run"
+
+
+def test_versions():
+  assert versions.collect()["packages"]["jax"] == jax.__version__

@@ -11,12 +11,9 @@ pytestmark = pytest.mark.newest
 
 # Lines with `# here` are those that an error should show.
 CODE = """
-import dataclasses
-
 import jax.numpy as jnp
 
 import fakes
-from explorax.exploration import rules
 
 
 class Pure:
@@ -55,11 +52,6 @@ class NanReward(Pure):
 class Crashing(fakes.FakeEnvironment):
   def step(self, action):
     jnp.zeros(3) + jnp.zeros(2)  # here
-
-
-class Undecorated(rules.Score):
-  def score(self, key, q, state, env_steps):
-    return jnp.median(q, axis=0), state
 """
 TINY = (
   *("--agent=dqn", "--steps=120", "--set=hidden_sizes=4", "--set=batch_size=4"),
@@ -99,10 +91,3 @@ def test_a_reward_that_is_not_finite_is_called_that(runner, capsys):
   assert run.main([*TINY, *flags]) == 1
   err = capsys.readouterr().err
   assert "reward" in err and "learning rate" not in err
-
-
-def test_a_class_without_the_decorator_is_named(capsys):
-  rule = "--set=exploration=my_failing_code:Undecorated()"
-  assert run.main([*TINY, "--env=my_failing_code:Pure", rule]) == 2
-  err = capsys.readouterr().err
-  assert "Undecorated" in err and "@dataclasses.dataclass(frozen=True)" in err
