@@ -561,9 +561,7 @@ def _agent(
 
 def _check_machine(config: config_lib.RunConfig, agent: Any, environment: Any) -> None:
   """Refuses a run that does not fit the runner or the machine's memory."""
-  if config.runner == config_lib.DEVICE:
-    device.check_memory(agent, environment, config)
-  elif not config.has_user_agent:
+  if not config.has_user_agent:
     local.check_memory(agent, config)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import fractions
 import math
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -347,11 +346,6 @@ def close(environment: dm_env.Environment) -> None:
 def on_device(tree: Any) -> Any:
   """Copies the arrays of a tree, so that they may be donated."""
   return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)
-
-
-def physical_memory() -> int:
-  """Bytes of memory of this machine."""
-  return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def evaluation_key(actor_key: jax.Array, resumed_at: int) -> jax.Array:

@@ -69,13 +69,32 @@ class Clock:
 
 
 class Run(abc.ABC):
-  """What differs between the runners.
+  """What a runner does between two calls of `RunControl`, and its counters.
 
   Attributes:
     clock: of the steps.
+    episodes: number of finished episodes of each seed.
   """
 
-  clock: Clock
+  def __init__(
+    self,
+    agent: types.Agent,
+    config: config_lib.RunConfig,
+    on_episode: Callable[[common.Episode], None],
+  ):
+    """Starts with all counters at zero.
+
+    Args:
+      agent: trained with all seeds.
+      config: provides the seeds and the limits.
+      on_episode: called with each finished episode.
+    """
+    self._agent = agent
+    self._config = config
+    self._on_episode = on_episode
+    self._resumed_at = 0  # Environment steps.
+    self.clock = Clock()
+    self.episodes = [0] * config.num_seeds
 
   @property
   @abc.abstractmethod
@@ -84,8 +103,13 @@ class Run(abc.ABC):
 
   @property
   @abc.abstractmethod
+  def num_updates(self) -> int:
+    """Learner updates so far, of each seed."""
+
+  @property
   def is_done(self) -> bool:
     """Whether a limit is reached."""
+    return self._config.is_reached(self.env_steps, min(self.episodes))
 
   @property
   @abc.abstractmethod
@@ -112,23 +136,19 @@ class Run(abc.ABC):
 
   @abc.abstractmethod
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
-    """The state for a checkpoint."""
+    """The state for a checkpoint, without that of this class."""
 
   @abc.abstractmethod
   def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
-    """Resumes from a state of `save`."""
+    """Resumes from a state of `save`; `episodes` and `clock` have resumed."""
 
   @abc.abstractmethod
-  def log_rows(self) -> list[common.LogRow]:
-    """What is to be logged now, of each seed."""
+  def learner_metrics(self) -> list[dict[str, float]]:
+    """Of the last update, of each seed; waits for it."""
 
   @abc.abstractmethod
   def weights(self) -> list[types.Params]:
     """The weights of each seed, on the host."""
-
-  @abc.abstractmethod
-  def results(self, interrupted: bool) -> list[common.Result]:
-    """The result of each seed."""
 
   def own_environment(self, index: int) -> dm_env.Environment | None:
     """A seed's environment of evaluations, if it has parameters of its own."""
@@ -137,6 +157,73 @@ class Run(abc.ABC):
   @abc.abstractmethod
   def make_evaluation_actors(self) -> list[actor_lib.Actor]:
     """An actor with the learner's weights and a separate key for each seed."""
+
+  def snapshot(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
+    """All of the run for a checkpoint."""
+    saved = self.save(with_replay=with_replay)
+    counts = {"episodes": self.episodes, "seconds": self.clock.seconds}
+    return saved._replace(counts={**saved.counts, **counts})
+
+  def resume(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
+    """Resumes from a `snapshot`."""
+    self._resumed_at = checkpoint.record["env_steps"]
+    self.episodes = checkpoint.record["counts"]["episodes"]
+    self.clock.resume(checkpoint.record["counts"]["seconds"])
+    self.restore(checkpoint)
+
+  def log_rows(self) -> list[common.LogRow]:
+    """What is to be logged now, of each seed."""
+    self.check_finite()
+    return [
+      common.log_row(
+        self._agent,
+        metrics,
+        env_steps=self.env_steps,
+        learner_updates=self.num_updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        wall_seconds=self.clock.seconds,
+        seed=seed,
+      )
+      for seed, metrics in zip(self._config.seeds, self.learner_metrics(), strict=True)
+    ]
+
+  def results(self, interrupted: bool) -> list[common.Result]:
+    """The result of each seed."""
+    return [
+      common.Result(
+        weights=weights,
+        env_steps=self.env_steps,
+        episodes=episodes,
+        learner_updates=self.num_updates,
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        interrupted=interrupted,
+      )
+      for episodes, weights in zip(self.episodes, self.weights(), strict=True)
+    ]
+
+  def _count_episode(
+    self, index: int, *, env_steps: int, policy: int, **columns: Any
+  ) -> None:
+    """Counts and reports an ended episode.
+
+    Args:
+      index: of its seed.
+      env_steps: at its end.
+      policy: the index of the policy that acted.
+      **columns: others of `common.Episode`.
+    """
+    self.episodes[index] += 1
+    self._on_episode(
+      common.Episode(
+        episode=self.episodes[index],
+        env_steps=env_steps,
+        policy=self._agent.policy_names[policy],
+        steps_per_second=self.clock.steps_per_second(self.env_steps),
+        wall_seconds=self.clock.seconds,
+        seed=self._config.seeds[index],
+        **columns,
+      )
+    )
 
 
 class RunControl:
@@ -185,7 +272,7 @@ class RunControl:
     self._evaluated_at = [0] * config.num_seeds
     self._has_resumed = hooks.restored is not None
     if hooks.restored is not None:
-      run.restore(hooks.restored)
+      run.resume(hooks.restored)
       self._evaluated_at = hooks.restored.record["counts"]["evaluated_at"]
     if evaluation_environment is not None:
       self._prepare_evaluations(evaluation_environment)
@@ -284,7 +371,7 @@ class RunControl:
 
   def _save(self, checkpoints: checkpoint_lib.Checkpointer) -> None:
     self._run.check_finite()
-    snapshot = self._run.save(with_replay=checkpoints.with_replay)
+    snapshot = self._run.snapshot(with_replay=checkpoints.with_replay)
     counts = {**snapshot.counts, "evaluated_at": self._evaluated_at}
     checkpoints.save(self._run.env_steps, snapshot._replace(counts=counts))
 

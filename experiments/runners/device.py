@@ -101,7 +101,7 @@ def run_seeds(
   seeds = config.seeds
   device: DeviceRun
   if isinstance(environment, batched_types.BatchedEnvironment):
-    device = SteppedRun(agent, environment, seeds[0], config, hooks.on_episode)
+    device = SteppedRun(agent, environment, config, hooks.on_episode)
   else:
     pure, shared = _pure(environment)
     if params and len(params) != len(seeds):
@@ -120,40 +120,6 @@ def run_seeds(
       device.advance()
       control.after_step()
     return control.finish()
-
-
-def check_memory(
-  agent: types.Agent, environment: Environment, config: config_lib.RunConfig
-) -> None:
-  """Refuses a run whose arrays do not fit into the device's memory.
-
-  The estimate is all arrays of a seed, plus the learner's arrays once more for
-  gradients and new moments; it does not include activations.
-
-  Raises:
-    ValueError: with the needed and the free memory, and what to do.
-  """
-  num_envs = config.num_envs or 1
-  if isinstance(environment, batched_types.BatchedEnvironment):
-    num_envs = environment.num_envs
-    most = _max_steps(config, num_envs)
-    stepped = device_program.make_stepped(agent, num_envs, most)
-    state = stepped.shapes()
-  else:
-    pure, params = _pure(environment)
-    most = _max_steps(config, num_envs)
-    program = device_program.make_scanned(agent, pure, num_envs, 1, max_steps=most)
-    state = jax.eval_shape(program.init, jax.random.PRNGKey(0), params)
-  leaves = jax.tree.leaves((state, state.learner))
-  needed = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
-  free = _free_memory()
-  if needed * config.num_seeds > free:
-    gib = 2**30
-    raise ValueError(
-      f"{config.num_seeds} seeds need about {needed * config.num_seeds / gib:.1f} GiB "
-      f"of memory, but {jax.devices()[0].device_kind} has {free / gib:.1f} GiB free; "
-      f"use at most {int(free // needed)} seeds, or a smaller replay."
-    )
 
 
 def _max_steps(config: config_lib.RunConfig, num_envs: int) -> int | None:
@@ -187,14 +153,6 @@ def _pure(
   )
 
 
-def _free_memory() -> float:
-  """Bytes of memory that are free where JAX computes; on a CPU, the whole memory."""
-  stats = jax.devices()[0].memory_stats() or {}
-  if "bytes_limit" in stats:
-    return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
-  return common.physical_memory()
-
-
 class DeviceRun(course.Run):
   """Runs steps and updates on the device.
 
@@ -205,14 +163,12 @@ class DeviceRun(course.Run):
     steps: of each environment.
     updates: of each learner.
     empty_steps: the value of `steps` when replay was last empty.
-    episodes: number of finished episodes of each seed.
     metrics: each learner's latest.
   """
 
   def __init__(
     self,
     agent: types.Agent,
-    seeds: Sequence[int],
     num_envs: int,
     state: device_program.State,
     config: config_lib.RunConfig,
@@ -222,38 +178,31 @@ class DeviceRun(course.Run):
 
     Args:
       agent: trained with all seeds.
-      seeds: one for each run.
       num_envs: environments of each seed.
       state: with a leading axis of seeds if there is more than one.
-      config: provides the limits.
+      config: provides the seeds and the limits.
       on_episode: called with each finished episode.
     """
-    self._agent = agent
-    self._seeds = seeds
+    super().__init__(agent, config, on_episode)
+    self._seeds = config.seeds
     self._num_envs = num_envs
-    self._config = config
-    self._on_episode = on_episode
     self.state = state
-    self.clock = course.Clock()
     self.steps = 0
     self.updates = 0
     self.empty_steps = 0
-    self.episodes = [0 for _ in seeds]
-    self.metrics: list[dict[str, float]] = [{} for _ in seeds]
-    self._resumed_at = 0  # Environment steps.
+    self.metrics: list[dict[str, float]] = [{} for _ in self._seeds]
 
   @property
   def env_steps(self) -> int:
-    """Of each seed."""
     return self.steps * self._num_envs
+
+  @property
+  def num_updates(self) -> int:
+    return self.updates
 
   @property
   def may_evaluate(self) -> bool:
     return True
-
-  @property
-  def is_done(self) -> bool:
-    return self._config.is_reached(self.env_steps, min(self.episodes))
 
   @property
   def fill_steps(self) -> int:
@@ -279,9 +228,7 @@ class DeviceRun(course.Run):
       "steps": self.steps,
       "updates": self.updates,
       "empty_steps": self.empty_steps,
-      "episodes": list(self.episodes),
-      "metrics": [dict(metrics) for metrics in self.metrics],
-      "seconds": self.clock.seconds,
+      "metrics": self.metrics,
     }
     return checkpoint_lib.Snapshot(groups, counts)
 
@@ -301,44 +248,16 @@ class DeviceRun(course.Run):
     rest = common.on_device(checkpoint.restore("rest", self._rest(shapes)))
     self.state = rest._replace(learner=learner, replay=replay)
     self.steps, self.updates = counts["steps"], counts["updates"]
-    self._resumed_at = self.env_steps
     self.empty_steps = counts["empty_steps"] if has_replay else self.steps
-    self.episodes = list(counts["episodes"])
-    self.metrics = [dict(metrics) for metrics in counts["metrics"]]
-    self.clock.resume(counts["seconds"])
+    self.metrics = counts["metrics"]
 
   @staticmethod
   def _rest(state: device_program.State) -> device_program.State:
     """The state without the learner and replay."""
     return state._replace(learner=(), replay=())  # type: ignore[arg-type]
 
-  def results(self, interrupted: bool) -> list[common.Result]:
-    return [
-      common.Result(
-        weights=weights,
-        env_steps=self.env_steps,
-        episodes=episodes,
-        learner_updates=self.updates,
-        steps_per_second=self.clock.steps_per_second(self.env_steps),
-        interrupted=interrupted,
-      )
-      for episodes, weights in zip(self.episodes, self.weights(), strict=True)
-    ]
-
-  def log_rows(self) -> list[common.LogRow]:
-    self.check_finite()  # Fetches the newest metrics.
-    return [
-      common.log_row(
-        self._agent,
-        metrics,
-        env_steps=self.env_steps,
-        learner_updates=self.updates,
-        steps_per_second=self.clock.steps_per_second(self.env_steps),
-        wall_seconds=self.clock.seconds,
-        seed=seed,
-      )
-      for seed, metrics in zip(self._seeds, self.metrics, strict=True)
-    ]
+  def learner_metrics(self) -> list[dict[str, float]]:
+    return self.metrics
 
   def make_evaluation_actors(self) -> list[actor_lib.Actor]:
     builder = builder_lib.Builder(self._agent)
@@ -390,22 +309,16 @@ class DeviceRun(course.Run):
       of_learner: the learner's metrics at its end.
       metrics: the environment's.
     """
-    self.episodes[index] += 1
     if "r_int" in self._agent.replay.extras:
       of_learner["intrinsic_return"] = float(ended.intrinsic)
-    self._on_episode(
-      common.Episode(
-        episode=self.episodes[index],
-        env_steps=step * self._num_envs,
-        episode_return=sum(map(float, ended.episode_return)),
-        episode_length=int(ended.length),
-        policy=self._agent.policy_names[int(ended.policy)],
-        learner_updates=updates,
-        steps_per_second=self.clock.steps_per_second(self.env_steps),
-        wall_seconds=self.clock.seconds,
-        metrics=_floats({**of_learner, **metrics}),
-        seed=self._seeds[index],
-      )
+    self._count_episode(
+      index,
+      env_steps=step * self._num_envs,
+      episode_return=sum(map(float, ended.episode_return)),
+      episode_length=int(ended.length),
+      policy=int(ended.policy),
+      learner_updates=updates,
+      metrics=_floats({**of_learner, **metrics}),
     )
 
   def _store_metrics(self, update: device_program.Update, before: int = 0) -> None:
@@ -418,12 +331,12 @@ class DeviceRun(course.Run):
     Raises:
       common.StoppedError: for the first seed whose update was not finite.
     """
-    each = self._of_each_seed(update)
-    self.metrics = [_floats(update.metrics) for update in each]
-    for seed, metrics, of_seed in zip(self._seeds, self.metrics, each, strict=True):
-      if metrics["finite"] > 0:
+    of_seeds = self._of_each_seed(update)
+    self.metrics = [_floats(of_seed.metrics) for of_seed in of_seeds]
+    for index, (seed, of_seed) in enumerate(zip(self._seeds, of_seeds, strict=True)):
+      if self.metrics[index]["finite"] > 0:
         continue
-      if not_finite := self._not_finite(seed):
+      if not_finite := self._not_finite(index):
         raise common.StoppedError(
           f"stopped at environment step {self.env_steps}, seed {seed}: the environment "
           f"returned {not_finite} that is NaN or infinite; fix the environment.",
@@ -437,13 +350,13 @@ class DeviceRun(course.Run):
         self.weights(),
       )
 
-  def _not_finite(self, seed: int) -> str:
+  def _not_finite(self, index: int) -> str:
     """What the environments of a seed have returned that is not finite, if anything."""
     rows = self.state.replay.rows
     for name in ("reward", "observation"):
       column = rows[name]
       if len(self._seeds) > 1:
-        column = column[list(self._seeds).index(seed)]
+        column = column[index]
       is_float = jnp.issubdtype(column.dtype, jnp.floating)
       if is_float and not jnp.isfinite(column).all():
         return "a reward" if name == "reward" else "an observation"
@@ -476,7 +389,7 @@ class ScannedRun(DeviceRun):
     seeds = config.seeds
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
     state = program.init(keys if len(seeds) > 1 else keys[0], params)
-    super().__init__(agent, seeds, program.num_envs, state, config, on_episode)
+    super().__init__(agent, program.num_envs, state, config, on_episode)
     self._program = program
     self._own = own
 
@@ -581,7 +494,6 @@ class SteppedRun(DeviceRun):
     self,
     agent: types.Agent,
     environment: batched_types.BatchedEnvironment,
-    seed: int,
     config: config_lib.RunConfig,
     on_episode: Callable[[common.Episode], None],
   ):
@@ -591,8 +503,8 @@ class SteppedRun(DeviceRun):
     )
     most = _max_steps(config, num_envs)
     self._program = device_program.make_stepped(agent, num_envs, most)
-    state = self._program.init(jax.random.PRNGKey(seed), environment.reset())
-    super().__init__(agent, [seed], num_envs, state, config, on_episode)
+    state = self._program.init(jax.random.PRNGKey(config.seed), environment.reset())
+    super().__init__(agent, num_envs, state, config, on_episode)
     self._environment = environment
     self._due = fractions.Fraction(0)  # Updates.
     self._update = self._program.no_update(self.state)

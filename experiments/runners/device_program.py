@@ -554,7 +554,6 @@ class SteppedProgram:
       max_steps: see `DeviceReplay`.
     """
     self.agent = DeviceAgent(agent, num_envs, max_steps=max_steps)
-    self._spec = agent.spec.observations
     self._num_frames = agent.replay.num_frames
     self._num_envs = num_envs
     self.init = jax.jit(self._init)
@@ -564,14 +563,6 @@ class SteppedProgram:
     self.no_update = self.agent.no_update
     self.update = jax.jit(self.agent.update, donate_argnums=(0, 1))
     self.fetch = jax.jit(lambda s: self.agent.fetch(s, 1), donate_argnums=0)
-
-  def shapes(self) -> State:
-    """The shapes of everything that a run keeps on the device."""
-    spec = self._spec
-    channels = (spec.shape[-1] // self._num_frames,) if spec.shape else ()
-    shape = (self._num_envs, *spec.shape[:-1], *channels)
-    frames = jax.ShapeDtypeStruct(shape, spec.dtype)
-    return jax.eval_shape(self.init, jax.random.PRNGKey(0), frames)
 
   def choose(self, state: State) -> tuple[jax.Array, State]:
     """`DeviceAgent.choose`."""

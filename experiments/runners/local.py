@@ -5,6 +5,7 @@ With `num_envs` it acts in several environments with one inference for all of th
 
 import contextlib
 import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -112,7 +113,7 @@ def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
   gib = 2**30
   num_steps = min(agent.replay.capacity, config.steps or math.inf)
   needed = memory.num_bytes(agent, num_steps) / gib
-  size = common.physical_memory() / gib
+  size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / gib
   if needed > size:
     raise errors.SetUpError(
       f"a replay of {num_steps:,} environment steps needs {needed:.1f} GiB "
@@ -132,12 +133,10 @@ class LocalRun(course.Run):
     config: config_lib.RunConfig,
     on_episode: Callable[[common.Episode], None],
   ):
+    super().__init__(agent, config, on_episode)
     builder = builder_lib.Builder(agent)
     self._actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
-    self._agent = agent
     self._builder = builder
-    self._config = config
-    self._on_episode = on_episode
     self._replay: Any = replay
     self._adders = [builder.make_adder(replay) for _ in environments]
     batches = builder.make_dataset_iterator(replay)
@@ -146,17 +145,14 @@ class LocalRun(course.Run):
     self._loop = loop.EnvironmentLoop(environments, self._actor)
     self._pace = common.Pace(agent.replay)
     self._has_window = False  # In replay.
-    self._episodes = 0
-    self._resumed_at = 0  # Environment steps.
-    self.clock = course.Clock()
 
   @property
   def env_steps(self) -> int:
     return self._actor.env_steps
 
   @property
-  def is_done(self) -> bool:
-    return self._config.is_reached(self.env_steps, self._episodes)
+  def num_updates(self) -> int:
+    return self._learner.num_updates
 
   @property
   def may_evaluate(self) -> bool:
@@ -198,38 +194,23 @@ class LocalRun(course.Run):
       metrics: of its environment.
       steps: environment steps at its end.
     """
-    if self._episodes == self._config.episodes:
+    if self.episodes[0] == self._config.episodes:
       return
-    self._episodes += 1
-    self._on_episode(
-      common.Episode(
-        episode=self._episodes,
-        env_steps=steps,
-        episode_return=tracker.episode_return,
-        episode_length=tracker.length,
-        policy=self._agent.policy_names[tracker.policy or 0],
-        learner_updates=self._learner.num_updates,
-        steps_per_second=self.clock.steps_per_second(steps),
-        wall_seconds=self.clock.seconds,
-        metrics=self._learner.metrics() | tracker.metrics() | dict(metrics),
-        seed=self._config.seed,
-      )
+    self._count_episode(
+      0,
+      env_steps=steps,
+      episode_return=tracker.episode_return,
+      episode_length=tracker.length,
+      policy=tracker.policy or 0,
+      learner_updates=self.num_updates,
+      metrics=self._learner.metrics() | tracker.metrics() | dict(metrics),
     )
 
   def check_finite(self) -> None:
     self._learner.check_finite()
 
-  def log_rows(self) -> list[common.LogRow]:
-    row = common.log_row(
-      self._agent,
-      self._learner.metrics(),
-      env_steps=self.env_steps,
-      learner_updates=self._learner.num_updates,
-      steps_per_second=self.clock.steps_per_second(self.env_steps),
-      wall_seconds=self.clock.seconds,
-      seed=self._config.seed,
-    )
-    return [row]
+  def learner_metrics(self) -> list[dict[str, float]]:
+    return [self._learner.metrics()]
 
   def weights(self) -> list[types.Params]:
     return jax.device_get(self._learner.get_variables(["params"]))
@@ -238,27 +219,12 @@ class LocalRun(course.Run):
     key = common.evaluation_key(self._actor_key, self._resumed_at)
     return [self._builder.make_actor(key, self._learner, evaluation=True)]
 
-  def results(self, interrupted: bool) -> list[common.Result]:
-    (weights,) = self.weights()
-    return [
-      common.Result(
-        weights=weights,
-        env_steps=self.env_steps,
-        episodes=self._episodes,
-        learner_updates=self._learner.num_updates,
-        steps_per_second=self.clock.steps_per_second(self.env_steps),
-        interrupted=interrupted,
-      )
-    ]
-
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     groups = {"learner": self._learner.save(), "actor": self._actor.state}
     counts = {
       "updates": self._learner.num_updates,
       "metrics": self._learner.metrics(),
       "pace": self._pace.save(),
-      "episodes": self._episodes,
-      "seconds": self.clock.seconds,
       "has_window": self._has_window,
     }
     save_replay = None
@@ -274,9 +240,7 @@ class LocalRun(course.Run):
     self._learner.restore(learner, counts["updates"], counts["metrics"])
     actor = checkpoint.restore("actor", self._actor.state)
     self._actor.state = common.on_device(actor)
-    self._actor.env_steps = self._resumed_at = checkpoint.record["env_steps"]
-    self._episodes = counts["episodes"]
-    self.clock.resume(counts["seconds"])
+    self._actor.env_steps = self._resumed_at
     self._pace.restore(counts["pace"])
     if "replay" in counts:
       self._replay.restore(checkpoint.arrays("replay"), counts["replay"])
