@@ -15,7 +15,6 @@ from typing import Annotated, Any
 
 from explorax import ranges
 from explorax.experiments import errors, flags
-from explorax.experiments import settings as settings_lib
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
 REPLAYS = ("memory", "reverb", "device")
@@ -413,17 +412,6 @@ def from_record(record: Any) -> RunConfig:
   if values.get("eval_steps") is not None:
     values.pop("eval_episodes", None)
   return RunConfig(**values)
-
-
-def to_flags(config: RunConfig) -> list[str]:
-  """The command line for the same settings."""
-  chosen = config.chosen()
-  found = []
-  for name, (field, _) in flags.of(RunConfig).items():
-    value = chosen.get(field.name, ())
-    values = value if isinstance(value, tuple) else (value,)
-    found += [f"--{name}={settings_lib.spell(each)}" for each in values]
-  return found
 
 
 def default_output(config: RunConfig) -> str:

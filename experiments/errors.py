@@ -54,7 +54,7 @@ def describe(error: BaseException) -> str:
 
 
 def sentence(error: BaseException) -> str:
-  """The line that ends a command.
+  """The line that ends a command, with the notes of the error.
 
   An error in the user's code has Python's type and text, and the user's file and line.
   """
@@ -72,8 +72,9 @@ def sentence(error: BaseException) -> str:
 
   line = environment_errors.users_line(error)
   if line or not isinstance(error, ValueError | TypeError | ImportError | OSError):
-    where = f" ({line})" if line else ""
-    return f"{describe(error)}{where}; --debug shows the traceback."
+    notes = getattr(error, "__notes__", ["--debug shows the traceback"])
+    text = describe(error).removesuffix(".") + (f" ({line})" if line else "")
+    return "; ".join([text, *notes]) + "."
   return str(error)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import textwrap
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import flags as absl_flags
@@ -38,13 +38,19 @@ def of(*classes: type) -> dict[str, tuple[dataclasses.Field, Any]]:
   return found
 
 
-def parse(argv: Sequence[str], *classes: type, positional: str = "") -> dict[str, Any]:
+def parse(
+  argv: Sequence[str],
+  *classes: type,
+  positional: str = "",
+  defaults: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
   """The value of each flag; keeps no global state.
 
   Args:
     argv: the command line without the program's name.
     *classes: dataclasses whose fields are flags.
     positional: the name under which positional arguments are returned; '' refuses them.
+    defaults: values of flags that are not given, in place of their fields' defaults.
 
   Raises:
     SetUpError: in one sentence, for an unknown flag or an invalid value.
@@ -61,10 +67,12 @@ def parse(argv: Sequence[str], *classes: type, positional: str = "") -> dict[str
     rest = values(["explorax", *argv])[1:]
     if rest and not positional:
       raise ValueError(f"{rest[0]!r} is not a flag; flags start with -- (see --help).")
-    return {
-      positional: rest,
-      **{name: _read(values[name], each, hint) for name, (each, hint) in known.items()},
-    }
+    found = {name: each.default for name, (each, _) in known.items()}
+    found |= {name: x for name, x in (defaults or {}).items() if name in known}
+    for name, (_, hint) in known.items():
+      if values[name].present:
+        found[name] = _read(values[name], hint)
+    return {**found, positional: rest}
   except absl_flags.UnrecognizedFlagError as error:
     near = errors.nearest(error.flagname, list(known))
     raise errors.SetUpError(
@@ -89,10 +97,8 @@ def help_text(*classes: type) -> str:
   return "\n\n".join(f"{group}\n" + "\n".join(x) for group, x in groups.items())
 
 
-def _read(flag: absl_flags.Flag, each: dataclasses.Field, hint: Any) -> Any:
+def _read(flag: absl_flags.Flag, hint: Any) -> Any:
   """The value of a flag in its type."""
-  if not flag.present:
-    return each.default
   value = flag.value
   if isinstance(value, str) and str not in _kinds(hint):
     value = settings.parse(value)

@@ -104,6 +104,9 @@ class Flags:
   )
 
 
+_FLAGS = (config_lib.RunConfig, Flags, command.Compiling)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the process's exit code.
 
@@ -113,16 +116,16 @@ def main(argv: Sequence[str] | None = None) -> int:
   Args:
     argv: the command line without the program's name; None: that of the process.
   """
-  flags = [config_lib.RunConfig, Flags, command.Compiling]
-  return command.main(argv, flags, _run, introduction=_INTRODUCTION, outro=_OUTRO)
+  return command.main(argv, _FLAGS, _run, introduction=_INTRODUCTION, outro=_OUTRO)
 
 
 def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   if any(value for name, value in flags.items() if name.startswith("list_")):
     return command.show(_listing(flags))
   if flags["config"]:
-    argv = [*_file_flags(flags), *argv]
-    flags = flags_lib.parse(argv, config_lib.RunConfig, Flags, command.Compiling)
+    earlier = _of_file(flags)
+    flags = flags_lib.parse(argv, *_FLAGS, command.Common, defaults=earlier)
+    flags["set"] = earlier["set"]
   config = config_lib.from_flags(flags)
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
@@ -147,13 +150,7 @@ def _start(
 
   def work() -> int:
     with contextlib.closing(made):
-      try:
-        return made.run(console)
-      except errors.SetUpError:  # Of parts that start with the run.
-        raise
-      except (Exception, SystemExit) as error:
-        console_lib.print_error(session.sentence(error))
-        return 1
+      return made.run(console)
 
   return work
 
@@ -174,8 +171,8 @@ def _listing(flags: dict[str, Any]) -> str:
   return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
 
 
-def _file_flags(flags: dict[str, Any]) -> list[str]:
-  """The flags of an earlier run, from its config.json; the file imports nothing.
+def _of_file(flags: dict[str, Any]) -> dict[str, Any]:
+  """The settings of an earlier run, from its config.json, which imports nothing.
 
   Raises:
     SetUpError: if it cannot be read, or names code that the command line does not.
@@ -207,7 +204,8 @@ def _file_flags(flags: dict[str, Any]) -> list[str]:
   except (OSError, ValueError, TypeError, RecursionError) as error:
     reason = str(error).removesuffix(".")
     raise errors.SetUpError(f"--config={path} cannot be used: {reason}.") from error
-  return config_lib.to_flags(dataclasses.replace(earlier, settings=tuple(kept)))
+  chosen = {**earlier.chosen(), "set": (*kept, *flags["set"])}
+  return {"seeds": earlier.num_seeds, **chosen}
 
 
 if __name__ == "__main__":

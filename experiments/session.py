@@ -29,7 +29,6 @@ from explorax import environments
 from explorax.agents import types
 from explorax.agents.replay import memory
 from explorax.agents.wiring import builder
-from explorax.environments import errors as environment_errors
 from explorax.environments import rendering, specs, standard
 from explorax.experiments import (
   callbacks as callbacks_lib,
@@ -430,14 +429,6 @@ def set_up(
   except BaseException:
     directory.discard()
     raise
-
-
-def sentence(error: BaseException) -> str:
-  """`KeyError: 'x' (my_env.py, line 12, in step); the traceback is in error.txt.`"""
-  text = errors.describe(error)
-  if line := environment_errors.users_line(error):
-    text += f" ({line})"
-  return "; ".join([text.removesuffix("."), *getattr(error, "__notes__", [])]) + "."
 
 
 def few_updates(parts: Parts) -> str:

@@ -138,7 +138,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
     argv,
-    [Flags, config_lib.RunConfig],
+    [Flags, config_lib.RunConfig, command.Compiling],
     _sweep,
     introduction=_INTRODUCTION,
     outro=_OUTRO,

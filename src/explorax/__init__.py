@@ -54,17 +54,21 @@ __all__ = [
   "papers",
   "train",
 ]
-_INTERFACE = ("Agent", "Result", "evaluate", "load", "make_agent", "train")
+# Name → its module in `experiments`; the others are packages.
+_HOMES = {
+  **dict.fromkeys(
+    ("Agent", "Result", "evaluate", "load", "make_agent", "train"), "api"
+  ),
+  "Policy": "trained",
+  "StopTraining": "callbacks",
+}
 
 
 def __getattr__(name: str) -> Any:
   """A part of the package, when it is first used."""
-  if name == "Policy":
-    return importlib.import_module("explorax.experiments.trained").Policy
-  if name == "StopTraining":
-    return importlib.import_module("explorax.experiments.callbacks").StopTraining
-  if name in _INTERFACE:
-    return getattr(importlib.import_module("explorax.experiments.api"), name)
+  if name in _HOMES:
+    module = importlib.import_module(f"explorax.experiments.{_HOMES[name]}")
+    return getattr(module, name)
   if name in __all__:
     return importlib.import_module(f"explorax.{name}")
   raise AttributeError(f"module 'explorax' has no attribute {name!r}")

@@ -32,7 +32,6 @@ def test_a_command_line_and_python_make_the_same():
   assert asked.steps == 10_000 and isinstance(asked.steps, int)
   assert asked.output == "runs/dqn-gym_CartPole-v1-a=1-b=2-seed3"
   assert asked.length == "10,000 steps" and asked.title.endswith(", seed 3")
-  assert _parse(config.to_flags(asked)) == asked
 
 
 @pytest.mark.parametrize(
