@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import TypeVar
-
-import dm_env
+from typing import Any
 
 from explorax import environments
 from explorax.environments import (
@@ -15,7 +13,6 @@ from explorax.environments import (
   standard,
 )
 
-T = TypeVar("T")
 # For two players only: ale-py loads none of them, and ends the process on Combat.
 _TWO_PLAYERS = ("combat", "joust", "maze_craze", "warlords")
 
@@ -27,12 +24,8 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
     ValueError: if there is no such game, profile or field, its value is impossible,
       or a package or the game's ROM is missing.
   """
-
-  def make(rom: str, profile: atari_profiles.Profile) -> dm_env.Environment:
-    return environments.atari_adapter.AtariEnvironment(rom, profile, seed=seed)
-
-  # Each observation is a new array.
-  return standard.StandardEnvironment(_make(name, make), copy=False)
+  game = _make(name, lambda: environments.atari_adapter.AtariEnvironment, seed=seed)
+  return standard.StandardEnvironment(game, copy=False)  # Each observation is new.
 
 
 def load_batched(
@@ -43,22 +36,19 @@ def load_batched(
   Raises:
     ValueError: as in `load`, or if such an environment does not support the profile.
   """
-
-  def make(
-    rom: str, profile: atari_profiles.Profile
-  ) -> batched_types.BatchedEnvironment:
-    return environments.atari_vector.AtariVectorEnvironment(
-      rom, profile, num_envs=num_envs, seed=seed
-    )
-
-  return _make(name, make)
+  return _make(
+    name,
+    lambda: environments.atari_vector.AtariVectorEnvironment,
+    num_envs=num_envs,
+    seed=seed,
+  )
 
 
-def _make(name: str, make: Callable[[str, atari_profiles.Profile], T]) -> T:
-  """`make` of the ROM's name and the profile, with one-sentence errors."""
+def _make(name: str, find_class: Callable[[], Any], **arguments: int) -> Any:
+  """The class, of the ROM's name and the profile, with one-sentence errors."""
   game, profile = atari_profiles.parse(name)
   try:
-    return make(_find(game), profile)
+    return find_class()(_find(game), profile, **arguments)
   except ImportError as error:
     raise ValueError(
       f"'atari:{name}' needs packages that cannot be imported here ({error}); install "

@@ -131,33 +131,26 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
       + errors.did_you_mean(full, names(), f"; there are {', '.join(names())}.")
     )
   kind = _KINDS[key]
+  is_number = size.removeprefix("-").isdecimal()
+  if (kind.example_size is not None) != bool(slash) or is_number != bool(slash):
+    raise ValueError(
+      f"{full!r} is not the name of an environment; write {_example(key)!r}."
+    )
+  sized = {"size": int(size)} if slash else {}
   try:
-    if kind.example_size is None:
-      if slash:
-        raise ValueError("it has no size.")
-      sized, example = {}, kind.make()
-    else:
-      if not size.removeprefix("-").isdecimal():
-        raise ValueError(f"the size is {size!r}.")
-      sized, example = {"size": int(size)}, kind.make(kind.example_size)
+    example = kind.make(**sized)
     fields = _scalars({k: v for k, v in vars(example).items() if k != "size"})
     params = _scalars(example.default_params()._asdict())
-    if items and not (fields or params):
-      raise ValueError("it has no settings.")
     values = settings.parse(full, items, {**fields, **params})
     environment = kind.make(**sized, **{field: values[field] for field in fields})
+    # Those of the environment's default parameters may depend on its fields.
+    given = {item.partition("=")[0] for item in items}
+    parameters = environment.default_params()._replace(
+      **{name: values[name] for name in params if name in given}
+    )
+    ranges.check(parameters)
   except settings.SettingError:
     raise
-  except ValueError as error:
-    raise ValueError(
-      f"{full!r} is not the name of an environment: {error} Write {_example(key)!r}."
-    ) from error
-  # Settings not given keep the environment's defaults, which may depend on its size.
-  given = {item.partition("=")[0] for item in items}
-  chosen = {name: values[name] for name in params if name in given}
-  parameters = environment.default_params()._replace(**chosen)
-  try:
-    ranges.check(parameters)
   except ValueError as error:
     raise ValueError(f"{full!r}: {error}") from error
   return environment, parameters

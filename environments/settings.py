@@ -51,7 +51,9 @@ def parse(
     if key not in defaults:
       raise SettingError(
         f"{name!r} has no setting {key!r}"
-        + errors.did_you_mean(key, defaults, f"; it has {', '.join(defaults)}.")
+        + errors.did_you_mean(
+          key, defaults, f"; it has {', '.join(defaults) or 'no settings'}."
+        )
       )
     kind = type(defaults[key])
     if kind is float and type(value) is int:

@@ -252,7 +252,6 @@ def test_everything_is_compiled_once_for_all_equal_environments():
       assert adapter.step(action).reward == action
       adapter.step(0)
       assert adapter.episode_metrics() == {"count": 2.0}
-      assert adapter.save()[1]["reset_next_step"] == (params is not None)
   assert traces == {"reset": 1, "step": 1, "metrics": 1}
 
 
