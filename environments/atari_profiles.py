@@ -136,9 +136,9 @@ def complete(name: str, default: str) -> str:
   items = rest.split(",") if slash else []
   if items and "=" not in items[0]:
     return name
-  given = {item.partition("=")[0] for item in items}
-  kept = [x for x in default.split(",") if x.partition("=")[0] not in given]
-  return f"{game}/{','.join([*kept, *items])}"
+  changed = {item.partition("=")[0] for item in items}
+  defaults = [x for x in default.split(",") if x.partition("=")[0] not in changed]
+  return f"{game}/{','.join([*defaults, *items])}"
 
 
 def describe(profile: Profile) -> str:

@@ -144,9 +144,9 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
     values = settings.parse(full, items, {**fields, **params})
     environment = kind.make(**sized, **{field: values[field] for field in fields})
     # Those of the environment's default parameters may depend on its fields.
-    given = {item.partition("=")[0] for item in items}
+    changed = {item.partition("=")[0] for item in items}
     parameters = environment.default_params()._replace(
-      **{name: values[name] for name in params if name in given}
+      **{name: values[name] for name in params if name in changed}
     )
     ranges.check(parameters)
   except settings.SettingError:

@@ -30,8 +30,8 @@ def of_shape(
   shape: tuple[int, ...], *, direction: bool = False, mission: bool = False
 ) -> specs.CategoricalImage:
   """The spec of a view or grid `[H, W, 3]`, with and without the other two parts."""
-  channels = (*_CHANNELS, *[_DIRECTION] * direction)
-  left_out = ("mission",) * mission
+  channels = (*_CHANNELS, _DIRECTION) if direction else _CHANNELS
+  left_out = ("mission",) if mission else ()
   return specs.CategoricalImage((*shape[:2], len(channels)), channels, left_out)
 
 

@@ -188,25 +188,11 @@ class StandardEnvironment(dm_env.Environment):
         observation = observation[key]
     if self._join is not None:
       try:
-        array = given = self._join(observation)
+        array = self._join(observation)
       except ValueError as error:
         raise self._error(str(error)) from error
     else:
-      given = self._real("observation", observation)
-      array = given if given.shape == self._shape else specs.to_image(given)
-      array = (np.array if self._copies else np.asarray)(array, self._dtype)
-    if array.shape != self._shape:
-      raise self._error(
-        f"the environment returned an observation of shape {given.shape}, which is not "
-        f"that of its spec, {self._shape}"
-      )
-    if (
-      self._dtype == np.uint8 != given.dtype and (array.ravel() != given.ravel()).any()
-    ):
-      raise self._error(
-        "the environment returned an observation with values that its spec's dtype, "
-        "uint8, cannot hold"
-      )
+      array = self._converted(self._real("observation", observation))
     # If x has a NaN or an infinity, x·x is not finite; it takes a third of the time of
     # np.isfinite(x).all(). x·x may also overflow: only then does the second check run.
     if (
@@ -217,6 +203,24 @@ class StandardEnvironment(dm_env.Environment):
       flat = array.ravel()
       raise self._non_finite("observation", flat[np.argmin(np.isfinite(flat))])
     return array
+
+  def _converted(self, observation: np.ndarray) -> np.ndarray:
+    """An array with the dtype and shape of the spec."""
+    array = (np.array if self._copies else np.asarray)(observation, self._dtype)
+    if self._dtype == np.uint8 != observation.dtype and (array != observation).any():
+      raise self._error(
+        "the environment returned an observation with values that its spec's dtype, "
+        "uint8, cannot hold"
+      )
+    if array.shape == self._shape:
+      return array
+    image = np.ascontiguousarray(specs.to_image(array))
+    if image.shape != self._shape:
+      raise self._error(
+        f"the environment returned an observation of shape {array.shape}, which is not "
+        f"that of its spec, {self._shape}"
+      )
+    return image
 
   def observation_spec(self) -> dm_env.specs.Array:
     return self._observation_spec

@@ -92,7 +92,15 @@ def test_agents_see_the_turned_image_of_an_environment():
   expected, _ = Random(SPACES.Box(0, 255, (40, 40, 3), np.uint8)).reset(seed=0)
   observation = environments.wrap(env, seed=0).reset().observation
   np.testing.assert_array_equal(observation, expected)
-  assert observation.flags.c_contiguous
+
+
+def test_images_of_a_wider_dtype_are_turned_too():
+  env = Random(SPACES.Box(0, 255, (3, 40, 40), np.uint8))
+  pixels = np.arange(4800).reshape(3, 40, 40) % 251
+  env._observe = lambda: pixels
+  observation = environments.wrap(env, seed=0).reset().observation
+  np.testing.assert_array_equal(observation, pixels.transpose(1, 2, 0))
+  assert observation.dtype == np.uint8 and observation.flags.c_contiguous
 
 
 PARTS = SPACES.Dict(
