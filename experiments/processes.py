@@ -26,6 +26,7 @@ _PRIVATE = {
 _LOCAL = {
   **_PRIVATE,
   "RAY_USAGE_STATS_ENABLED": "0",
+  "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # Of calls whose results are not wanted any more.
   "RAY_enable_metrics_collection": "0",
   "RAY_worker_niceness": "0",  # Ray's default, 15, yields to all other processes.
 }

@@ -10,12 +10,15 @@ import numpy as np
 from explorax.agents import types
 from explorax.agents.replay import adder, packing, sum_tree
 
-# The row of zeros, used as padding.
+# The index of a row of zeros, which is padding in all windows and stays for ever.
 PADDING = 0
 
 
 class MemoryReplay:
   """Rows, each stored once, and a ring of windows that refer to them.
+
+  A row is kept while windows refer to it, or the writer of its episode, which may still
+  make windows of it; then its place is free for another one.
 
   Windows are sampled with replacement by a seeded generator. It is the reference for
   the other backends, which store the same data and draw it equally often; two runs with
@@ -39,8 +42,7 @@ class MemoryReplay:
     self._rng = np.random.Generator(np.random.PCG64(seed))
     self._num_created = 0
     # An episode of one window may have burn_in + length + 1 rows, or more if it is left
-    # unfinished; the newest episode's rows are also stored. The first row is padding,
-    # which is never released.
+    # unfinished; the newest episode's rows are also stored, and the row of padding.
     num_rows = 1 + spec.window_frames
     num_rows += spec.max_windows * (spec.burn_in + spec.length + 1)
     num_windows = spec.max_windows
@@ -65,9 +67,9 @@ class MemoryReplay:
       if name not in self._layout.fields
     }
     self._rows = self._all_columns()
-    # The rows of each window, and the number of windows and writers that hold each row.
+    # The rows of each window, the number of references to each row, and free places.
     self._windows = np.zeros((num_windows, spec.window_frames), np.int32)
-    self._holders = [0]
+    self._references = [0]
     self._free: list[int] = []
     self._priorities = (
       sum_tree.SumTree(spec.max_windows) if spec.priority_exponent > 0 else None
@@ -80,20 +82,20 @@ class MemoryReplay:
   @property
   def num_rows(self) -> int:
     """The number of stored rows."""
-    return len(self._holders) - 1 - len(self._free)
+    return len(self._references) - 1 - len(self._free)
 
   def writer(self) -> "MemoryWriter":
     return MemoryWriter(self, self._agent)
 
   def store(self, row: adder.Row) -> int:
-    """Stores a row, held by the caller."""
+    """Stores a row, to which the caller has a reference; returns its index."""
     if self._free:
       index = self._free.pop()
-      self._holders[index] = 1
+      self._references[index] = 1
     else:
-      index = len(self._holders)
-      self._holders.append(1)
-      self._reserve(len(self._holders))
+      index = len(self._references)
+      self._references.append(1)
+      self._reserve(len(self._references))
     for name, column in self._rows.items():
       column[index] = row[name]
     return index
@@ -104,10 +106,10 @@ class MemoryReplay:
     return self._others | {n: layout.column(self._words, n) for n in layout.fields}
 
   def release(self, rows: Iterable[int]) -> None:
-    """Releases rows; a row without holders may be overwritten."""
+    """Ends a reference to each row; one without any may be overwritten."""
     for index in rows:
-      self._holders[index] -= 1
-      if not self._holders[index] and index != PADDING:
+      self._references[index] -= 1
+      if not self._references[index] and index != PADDING:
         self._free.append(index)
 
   def insert(self, rows: Sequence[int], first: adder.Row, priority: float) -> None:
@@ -117,7 +119,7 @@ class MemoryReplay:
       self.release(self._windows[slot].tolist())
     self._reserve_windows(slot + 1)
     for index in rows:
-      self._holders[index] += 1
+      self._references[index] += 1
     self._windows[slot] = rows
     for name, column in self._first.items():
       column[slot] = first[name]
@@ -159,7 +161,7 @@ class MemoryReplay:
 
   def save(self) -> tuple[dict[str, Any], dict[str, Any]]:
     """The windows: (a pytree of arrays, values in JSON's types)."""
-    num_rows, num_windows = len(self._holders), self.num_windows
+    num_rows, num_windows = len(self._references), self.num_windows
     arrays = {
       "rows": {name: column[:num_rows] for name, column in self._rows.items()},
       "first": {name: column[:num_windows] for name, column in self._first.items()},
@@ -192,9 +194,9 @@ class MemoryReplay:
     for name, column in self._first.items():
       column[: len(windows)] = arrays[f"first/{name}"]
     self._windows[: len(windows)] = windows
-    self._holders = np.bincount(windows.ravel(), minlength=num_rows).tolist()
+    self._references = np.bincount(windows.ravel(), minlength=num_rows).tolist()
     self._free = [
-      row for row, num in enumerate(self._holders) if not num and row != PADDING
+      row for row, num in enumerate(self._references) if not num and row != PADDING
     ]
     self._num_created = counts["num_created"]
     self._rng.bit_generator.state = counts["rng"]
@@ -220,7 +222,7 @@ class MemoryReplay:
 
 
 class MemoryWriter:
-  """Holds the episode's newest rows, and makes windows of them.
+  """Refers to the episode's newest rows, and makes windows of them.
 
   Attributes:
     rows: indices in replay of the rows of a window, and of those before it whose frames
