@@ -171,12 +171,14 @@ class LearnerCore(NamedTuple):
     params: (state) → the weights that actors need.
     target: `update` in two parts, or None. It is ignored if its `whole` is not
       `update`.
+    metrics: the names of the metrics of an update, which are columns of a run's files.
   """
 
   init: Callable[[jax.Array], State]
   update: Update
   params: Callable[[State], Params]
   target: TargetNetwork | None = None
+  metrics: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

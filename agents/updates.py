@@ -1,6 +1,6 @@
 """Parts of an update that learners share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -192,6 +192,7 @@ def make_learner(
   copy: Callable[[Any], Any],
   params: Callable[[Any], Any],
   period: int,
+  metrics: Iterable[str],
 ) -> types.LearnerCore:
   """The core of a learner whose state counts `num_updates` and has a target network.
 
@@ -202,6 +203,7 @@ def make_learner(
     copy: (state) → the state with the online network as target network.
     params: of the core.
     period: learner updates between two copies.
+    metrics: the names of those that are given to `finish`.
   """
 
   def copied_if_due(new: Any) -> Any:
@@ -214,7 +216,7 @@ def make_learner(
     return update(state, sample, lambda new: new)
 
   target = types.TargetNetwork(whole, period, part, copy)
-  return types.LearnerCore(init, whole, params, target)
+  return types.LearnerCore(init, whole, params, target, ("finite", "loss", *metrics))
 
 
 def select_tree(condition: jax.Array, new: Tree, old: Tree) -> Tree:

@@ -1,23 +1,14 @@
-"""bsuite's environments: loaded by id, seeded, and recorded to bsuite's own CSV."""
-
-import os
+"""bsuite's environments: loaded by id, and seeded."""
 
 import dm_env
 import numpy as np
 from bsuite import bsuite, sweep
 from bsuite.environments import deep_sea
-from bsuite.logging import csv_logging
 
 from explorax.environments import bsuite_mnist, bsuite_sweeps, errors, specs, standard
 
 
-def load(
-  bsuite_id: str,
-  *,
-  seed: int,
-  record_to: str | None = None,
-  overwrite: bool = False,
-) -> standard.StandardEnvironment:
+def load(bsuite_id: str, *, seed: int) -> standard.StandardEnvironment:
   """Loads a bsuite environment.
 
   The task is bsuite's: the id determines action mapping, sizes and noise scales for
@@ -29,14 +20,9 @@ def load(
   Args:
     bsuite_id: for example `deep_sea/0`.
     seed: of the randomness within the task.
-    record_to: a folder for bsuite's CSV, which `bsuite.logging.csv_load` and bsuite's
-      notebooks read; None for no CSV.
-    overwrite: whether the folder may already hold this id's CSV; the first row then
-      replaces it.
 
   Raises:
-    ValueError: if there is no such id, its data are missing, or the folder cannot
-      be written to or already holds this id's CSV.
+    ValueError: if there is no such id, or its data are missing.
   """
   _check_id(bsuite_id)
   experiment = bsuite_sweeps.experiment(bsuite_id)
@@ -55,14 +41,8 @@ def load(
   if isinstance(raw, deep_sea.DeepSea):
     one_hot = raw.observation_spec()
     spec = specs.OneHotArray(one_hot.shape, one_hot.name, lower_triangle=True)
-  environment: dm_env.Environment = raw
-  if record_to is not None:
-    _check_recording(bsuite_id, record_to, overwrite)
-    environment = csv_logging.wrap_environment(
-      raw, bsuite_id, record_to, overwrite=overwrite
-    )
   # bsuite's environments return a new array at every step: no copy is needed.
-  return standard.StandardEnvironment(environment, observation_spec=spec, copy=False)
+  return standard.StandardEnvironment(raw, observation_spec=spec, copy=False)
 
 
 def reseed(environment: dm_env.Environment, seed: int) -> None:
@@ -130,24 +110,3 @@ def _check_id(bsuite_id: str) -> None:
       "; name one by experiment and setting, for instance 'bsuite:deep_sea/0'.",
     )
   )
-
-
-def _check_recording(bsuite_id: str, directory: str, overwrite: bool) -> None:
-  """Checks now what bsuite would notice only after the first episode."""
-  path = os.path.join(directory, bsuite_sweeps.csv_name(bsuite_id))
-  if os.path.exists(path) and not overwrite:
-    raise ValueError(
-      f"{path} already holds a recording of 'bsuite:{bsuite_id}'; record to another "
-      "folder or move it away."
-    )
-  try:
-    os.makedirs(directory, exist_ok=True)
-  except OSError as error:
-    raise ValueError(
-      f"cannot make the folder {directory} for bsuite's CSV: {error.strerror}; "
-      "record to another one."
-    ) from error
-  if not os.access(directory, os.W_OK):
-    raise ValueError(
-      f"the folder {directory} for bsuite's CSV is not writable; record to another one."
-    )

@@ -1,7 +1,5 @@
 """bsuite's sweeps: the ids, their lengths, and equivalent environments in JAX."""
 
-import csv
-import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,6 +59,11 @@ def steps_per_episode(bsuite_id: str) -> int:
   return 20 if first is None else _STEPS[first]  # umbrella_distract has 20.
 
 
+def is_logged(episode: int) -> bool:
+  """Whether bsuite logs the episode of this number, from 1."""
+  return wrappers._logarithmic_logging(episode)
+
+
 def csv_name(bsuite_id: str) -> str:
   """The file in which bsuite's `csv_load` looks for the id's results."""
   return f"bsuite_id_-_{bsuite_id.replace(sweep.SEPARATOR, '-')}.csv"
@@ -80,47 +83,3 @@ def jax_equivalent(bsuite_id: str) -> str | None:
     f"jax:deep_sea/{settings['size']},mapping_seed={settings['mapping_seed']}"
     f"{stochastic}"
   )
-
-
-class DeepSeaLog:
-  """bsuite's log of Deep Sea, computed from the episodes of the environment in JAX.
-
-  Attributes:
-    rows: one for each episode that bsuite logs.
-  """
-
-  def __init__(self, limit: int | None = None):
-    """Args: limit: later episodes are ignored; None for no limit."""
-    self.rows: list[dict[str, Any]] = []
-    self._limit = limit
-    self._totals: dict[str, Any] = {"steps": 0, "episode": 0, "total_return": 0.0}
-    self._info = {"total_bad_episodes": 0, "denoised_return": 0}
-
-  def add(self, length: int, total: float, metrics: Mapping[str, float]) -> bool:
-    """Adds an episode; returns whether it is logged.
-
-    Args:
-      length: environment steps.
-      total: its return.
-      metrics: of `jax:deep_sea`.
-    """
-    totals, info = self._totals, self._info
-    totals["steps"] += length
-    totals["episode"] += 1
-    totals["total_return"] += total
-    info["total_bad_episodes"] += int(metrics["bad_episode"])
-    info["denoised_return"] += int(metrics["denoised_return"])
-    is_within = self._limit is None or totals["episode"] <= self._limit
-    is_logged = is_within and wrappers._logarithmic_logging(totals["episode"])
-    if is_logged:
-      episode = {"episode_len": length, "episode_return": total}
-      self.rows.append({**totals, **episode, **info})
-    return is_logged
-
-  def csv(self) -> bytes:
-    """The rows as bsuite's CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(self.rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(self.rows)
-    return text.getvalue().encode()

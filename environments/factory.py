@@ -17,9 +17,7 @@ from explorax.environments import (
 )
 
 
-def make(
-  name: str, *, seed: int, record_to: str | None = None, overwrite: bool = False
-) -> standard.StandardEnvironment:
+def make(name: str, *, seed: int) -> standard.StandardEnvironment:
   """Makes the environment `kind:name`.
 
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
@@ -45,17 +43,13 @@ def make(
   Args:
     name: as above.
     seed: of all randomness in the environment, at least 0.
-    record_to: a folder for bsuite's own CSV, which bsuite's notebooks read; other kinds
-      of environments write nothing.
-    overwrite: whether it may already hold this environment's CSV; the first row then
-      replaces it.
 
   Returns:
     An environment with fixed conventions; see `standard.StandardEnvironment`.
 
   Raises:
-    ValueError: if there is no environment of that name, it cannot be made here, the
-      seed is negative, or the record cannot be written.
+    ValueError: if there is no environment of that name, it cannot be made here, or the
+      seed is negative.
     TypeError: if agents cannot act in it: its actions are not discrete, its
       observations are not one array of numbers, or it is not an environment.
   """
@@ -69,12 +63,8 @@ def make(
     )
   if kind not in user_environments.KINDS:
     return user_environments.load(kind, rest, seed=seed)
-  arguments: dict[str, Any] = {}
-  if kind == "bsuite":
-    arguments = {"record_to": record_to, "overwrite": overwrite}
-  elif kind in user_environments.JAX_LIBRARIES:
-    arguments = {"library": kind}
-  return _module(kind).load(rest, seed=seed, **arguments)
+  of_library = {"library": kind} if kind in user_environments.JAX_LIBRARIES else {}
+  return _module(kind).load(rest, seed=seed, **of_library)
 
 
 def evaluation_name(name: str) -> str:

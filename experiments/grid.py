@@ -383,7 +383,7 @@ def _compute_seeds(
     workers = num_workers(config, config.workers)
     code = compute([config], argv, console, workers=workers)
   if code == 0:
-    console.line(f"\n{summary.table(_title(config), _summaries(config))}")
+    console.line(f"\n{summary.to_text(_title(config), _summaries(config))}")
     path = shlex.quote(str(directory.given))
     report = f"python -m explorax.experiments.report {path}"
     console.line(f"\nThe files are in {directory.given}. To compare: {report}")

@@ -89,9 +89,8 @@ class RunDirectory:
       if self._lock is not None and not self.holds_run:
         (self.path / _LOCK).unlink()
     self.unlock()
-    for path in (self.path / "bsuite", self.path):
-      with contextlib.suppress(OSError):
-        path.rmdir()
+    with contextlib.suppress(OSError):
+      self.path.rmdir()
 
   def write_json(self, name: str, content: Mapping[str, Any]) -> None:
     """Writes a JSON file; NaN and infinities, which JSON lacks, become null."""
@@ -146,27 +145,6 @@ class RunDirectory:
     raise errors.OutputError(
       f"{path} cannot be read, so this run cannot be resumed; {_ADVICE}"
     )
-
-
-class AppendOnlyFile:
-  """An append-only file of whole records; errors are `OutputError`s."""
-
-  def __init__(self, path: pathlib.Path):
-    self._path = path
-    with write_errors(path):
-      self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (closed in `close`)
-
-  def append(self, record: bytes) -> None:
-    with write_errors(self._path):
-      self._file.write(record)
-
-  def sync(self) -> None:
-    """Waits until the records would survive a crash of the machine."""
-    with write_errors(self._path):
-      os.fsync(self._file.fileno())
-
-  def close(self) -> None:
-    self._file.close()
 
 
 def _lock(path: pathlib.Path) -> BinaryIO:

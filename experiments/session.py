@@ -22,7 +22,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from explorax import environments
@@ -50,9 +49,8 @@ from explorax.experiments.recording import (
 )
 from explorax.experiments.recording import (
   loggers,
-  metrics_csv,
   plots,
-  returns,
+  rows,
   summary,
   video,
 )
@@ -227,17 +225,13 @@ class Session:
   ) -> int:
     config, directory = self.config, self.directory
     _announce_start(self, console)
-    video_recorder = None
-    if config.evaluates and config.num_seeds == 1:
-      video_recorder = video.EpisodeRecorder(config.video)
     restored = checkpoints.restored
     recorder = recorder_lib.Recorder(
       directory,
       config,
       self.record,
-      solved_rule=lambda: environments.solved_rule(config.env),
       console=console,
-      video_recorder=video_recorder,
+      learner_metrics=() if config.has_user_agent else self.parts.agent.learner.metrics,
       resumed=restored.record["recorder"] if restored else None,
     )
     (directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
@@ -251,9 +245,9 @@ class Session:
       on_episode=functools.partial(calls.call, "on_episode"),
       on_evaluation=functools.partial(calls.call, "on_evaluation"),
       on_message=console_lib.print_error,
-      stop=lambda: stop() or recorder.problem is not None,
+      stop=stop,
       ended=lambda: calls.have_ended,
-      observer=video_recorder,
+      observer=recorder.observer,
       make_environment=self.parts.make_environment,
       checkpoints=checkpoints,
     )
@@ -271,15 +265,13 @@ class Session:
       if isinstance(caught, common.StoppedError):  # Without results.
         of_seeds = dict(zip(config.seeds, caught.weights, strict=False))
       self._write(error)
-    if recorder.problem is not None or error is not None:
-      status = "failed"
-    table, problems = recorder.finish(
-      status, results, of_seeds, checkpoints.seconds, calls.reason
-    )
-    if checkpoints.problem:
-      problems.append(errors.OutputError(checkpoints.problem))
-    error = error or (problems[0] if problems else None)
-    console.line("\n" + table)
+    try:
+      end = summary.End(status, checkpoints.seconds, calls.reason)
+      console.line("\n" + recorder.finish(end, results, of_seeds))
+    except Exception as unfinished:  # A full disk, or a logger of the user's.
+      error = error or unfinished
+    if checkpoints.problem and error is None:
+      error = errors.OutputError(checkpoints.problem)
     _announce_files(self, console, failed=error is not None)
     if error is not None:
       raise error
@@ -391,12 +383,7 @@ def set_up(
     config.output, may_hold_run=True, is_locked=True
   )
   try:
-    parts = make_parts(
-      config,
-      objects,
-      record_to=str(directory.path / "bsuite"),
-      overwrite=directory.holds_run,
-    )
+    parts = make_parts(config, objects)
     spec = environments.spec(parts.environment)
     record = make_record(parts.config, argv, _agent_config(parts), spec)
     if not directory.holds_run:
@@ -466,14 +453,12 @@ def resolve(config: config_lib.RunConfig) -> tuple[config_lib.RunConfig, Any]:
 def make_parts(
   config: config_lib.RunConfig,
   objects: CallerObjects = CallerObjects(),
-  **of_record: Any,
 ) -> Parts:
   """Creates the agent and the environments.
 
   Args:
     config: of the run.
     objects: of the caller.
-    **of_record: arguments of `environments.make` for bsuite's CSV.
   """
   if not isinstance(objects.agent, types.Agent):
     config, _ = resolve(config)  # Refuses unknown names before anything is made.
@@ -486,7 +471,7 @@ def make_parts(
       config.env, num_envs=config.num_envs or 1, seed=config.seed
     )
   else:
-    environment = environments.make(_name(config), seed=config.seed, **of_record)
+    environment = environments.make(_name(config), seed=config.seed)
   to_close = [environment] * (objects.environment is None)
   try:
     config, evaluation = _evaluation_environment(config, objects, environment)
@@ -753,15 +738,10 @@ def write_files_of_seeds(
 ) -> None:
   """Writes `summary.json` and `curve.png` of seeds that were separate runs."""
   path = pathlib.Path(config.output)
-  curves = []
-  for seed in config.seeds:
-    curve = returns.Returns()
-    for episode in metrics_csv.read(path / f"seed{seed}/metrics.csv"):
-      curve.add(episode)
-    curves.append(curve)
+  episodes = [rows.read(path / f"seed{seed}" / rows.METRICS) for seed in config.seeds]
   title = f"{config.agent} on {config.env}"
   directory = output.RunDirectory(path)
-  recorder_lib.write_files_of_seeds(directory, title, summaries, curves)
+  recorder_lib.write_files_of_seeds(directory, title, summaries, episodes)
 
 
 def _call_runner(parts: Parts, hooks: common.Hooks) -> dict[int, common.Result]:
@@ -851,58 +831,18 @@ def _read(parts: Parts, seed: int, path: pathlib.Path) -> Result:
     dataclasses.replace(parts.config, seed=seed, num_seeds=1),
     path,
     content,
-    _columns(path / "metrics.csv", metrics_csv.EPISODE_COLUMNS, seed),
-    _columns(path / "evaluation.csv", metrics_csv.EVALUATION_COLUMNS, seed),
-    _learner_columns(parts, path, seed),
+    _columns(path / rows.METRICS, seed),
+    _columns(path / rows.EVALUATION, seed),
+    _columns(path / rows.LEARNER, seed),
     parts.named,
     learnt,
   )
 
 
-def _columns(path: pathlib.Path, names: Sequence[str], seed: int) -> Columns:
+def _columns(path: pathlib.Path, seed: int) -> Columns:
   """The columns of a CSV file, which may be missing, and `seed`."""
-  rows = list(metrics_csv.read(path, names)) if path.exists() else []
-  columns = {name: np.array([getattr(row, name) for row in rows]) for name in names}
-  columns["seed"] = np.full(len(rows), seed)
-  for name in sorted({name for row in rows for name in row.metrics}):
-    columns[name] = np.array([row.metrics.get(name, np.nan) for row in rows])
-  return columns
-
-
-def _learner_columns(parts: Parts, path: pathlib.Path, seed: int) -> Columns:
-  """The columns of `learner.csv`; the learner's are empty without an update."""
-  columns = _columns(path / "learner.csv", metrics_csv.LEARNER_COLUMNS, seed)
-  if parts.named is None or columns["learner_updates"].any():
-    return columns
-  empty = np.full(len(columns["seed"]), np.nan)
-  names = _learner_metrics(parts.agent)
-  return columns | {name: empty for name in names if name != "finite"}
-
-
-def _learner_metrics(agent: types.Agent) -> Sequence[str]:
-  """The names of a learner's metrics, without an update."""
-  replay, one = agent.replay, jax.ShapeDtypeStruct((), np.float32)
-  columns: dict[str, Any] = {
-    "observation": agent.encoding.spec,
-    "action": jax.ShapeDtypeStruct((), np.int32),
-    **dict.fromkeys(("reward", "discount", "mask"), one),
-    **{name: agent.extras_spec[name] for name in replay.extras},
-  }
-
-  def batch(column: Any, *rows: int) -> jax.ShapeDtypeStruct:
-    shape = (replay.batch_size, *rows, *column.shape)
-    return jax.ShapeDtypeStruct(shape, column.dtype)
-
-  sample = types.Sample(
-    {name: batch(x, replay.window_rows) for name, x in columns.items()},
-    {name: batch(agent.extras_spec[name]) for name in replay.first_row_extras},
-    batch(one),
-    jax.ShapeDtypeStruct((), np.int32),
-  )
-  learner = agent.learner
-  update = lambda key, sample: learner.update(learner.init(key), sample)  # noqa: E731
-  _, learnt = jax.eval_shape(update, jax.random.PRNGKey(0), sample)
-  return [*learnt.metrics]
+  columns = rows.read(path) if path.exists() else rows.empty(path.name)
+  return {**columns, "seed": np.full(len(columns["env_steps"]), seed)}
 
 
 def _number(value: float | None) -> float:

@@ -160,6 +160,9 @@ class Dynamics(ranges.Checked):
       return nets.embed(networks.EmbeddingParams(params, ()), observation)
 
     training = types.Training(
-      init, update_on_rows, lambda state: state.params.embedding.embedding
+      init,
+      update_on_rows,
+      lambda state: state.params.embedding.embedding,
+      ("inverse_loss",),
     )
     return Models(init, embed, update, training)

@@ -128,7 +128,9 @@ def make_training(
     embedding = () if f is None else state.embedding.embedding
     return Weights(embedding, state.predictor, state.target)
 
-  return types.Training(init, update, weights)
+  name_of = {"embedding": "inverse_loss", "predictor": "rnd_loss"}
+  metrics = tuple(name_of[part] for part in optimizers)
+  return types.Training(init, update, weights, metrics)
 
 
 def last_frames(

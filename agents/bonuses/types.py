@@ -73,6 +73,7 @@ class Training(NamedTuple):
       int32 `[B]`) → (state, metrics), on windows of rows: row i is followed by row
       i + 1 for i below that number; later rows are padding.
     weights: (state) → the weights for acting.
+    metrics: the names of the metrics of an update.
   """
 
   init: Callable[[jax.Array], Any]
@@ -80,6 +81,7 @@ class Training(NamedTuple):
     [Any, jax.Array, jax.Array, jax.Array], tuple[Any, dict[str, jax.Array]]
   ]
   weights: Callable[[Any], Any]
+  metrics: tuple[str, ...] = ()
 
 
 def untrained(init: Callable[[jax.Array], Any]) -> Training:

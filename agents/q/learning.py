@@ -182,7 +182,22 @@ def make_learner(
   def copy(state: LearnerState) -> LearnerState:
     return state._replace(target_params=state.params)
 
-  return updates.make_learner(init, update, copy, params, config.target_update_period)
+  metrics = metric_names(config) + (training.metrics if training else ())
+  return updates.make_learner(
+    init, update, copy, params, config.target_update_period, metrics
+  )
+
+
+def metric_names(config: config_lib.QConfig) -> tuple[str, ...]:
+  """The metrics of an update besides the loss and those of the bonus."""
+  names = ["td_error", "q", "r_int"]
+  if config.discount < 1:
+    names.append("q_bound")
+  if config.target.atoms is not None:
+    names += ["target_min", "target_max"]
+  if config.priority_exponent > 0:
+    names += ["priority", "max_priority"]
+  return tuple(names)
 
 
 def _target_range(

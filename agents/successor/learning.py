@@ -150,4 +150,7 @@ def make_learner(
   def copy(state: LearnerState) -> LearnerState:
     return state._replace(target_psi=state.params.psi)
 
-  return updates.make_learner(init, update, copy, params, config.target_update_period)
+  metrics = ("td_error", "q", *(("q_bound",) if config.discount < 1 else ()))
+  return updates.make_learner(
+    init, update, copy, params, config.target_update_period, metrics
+  )

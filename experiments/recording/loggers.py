@@ -1,20 +1,30 @@
-"""Loggers beside the files of a run: `--logger=wandb|MODULE:FUNCTION`."""
+"""Loggers of a run beside its CSV files: TensorBoard, wandb and a user's own."""
 
-import contextlib
 import importlib.util
+import os
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
-from explorax.experiments import errors, recording
+import numpy as np
+from tensorboardX import event_file_writer
+from tensorboardX.proto import event_pb2, summary_pb2
+
+from explorax.experiments import errors, output
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.recording import console
+
+if TYPE_CHECKING:
+  from explorax.experiments.runners import common
 
 WANDB = "wandb"
+# The share of a run's time that TensorBoard's rows of episodes may take, as if the run
+# had lasted so many seconds longer.
+_SHARE, _GRACE = 0.05, 20.0
 
 
 class Logger(Protocol):
-  """Receives the scalars of a run, those of TensorBoard."""
+  """Receives the scalars of each row of a run."""
 
   def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
     """Takes the scalars (tag → value) after so many environment steps."""
@@ -28,10 +38,7 @@ MakeLogger = Callable[[Mapping[str, Any], pathlib.Path], Logger]
 
 
 def find(name: str) -> MakeLogger:
-  """The function that makes the logger.
-
-  Args:
-    name: `wandb`, or `module:function`.
+  """The function that makes the logger `wandb`, or `module:function`.
 
   Raises:
     SetUpError: if it does not exist, or wandb is not installed.
@@ -39,7 +46,7 @@ def find(name: str) -> MakeLogger:
   if name == WANDB:
     if importlib.util.find_spec(WANDB) is None:
       raise errors.SetUpError("wandb is missing: install explorax[wandb].")
-    return lambda *run: recording.wandb_logger.Wandb(*run)
+    return Wandb
   if ":" not in name:
     raise errors.SetUpError(
       f"--logger={name} is unknown.{errors.nearest(name, [WANDB])} Give wandb, or "
@@ -48,38 +55,132 @@ def find(name: str) -> MakeLogger:
   return settings_lib.import_attribute(name, "logger")
 
 
-class Guarded:
-  """A user's logger: if it raises, the run goes on without it, after one warning."""
+def make(name: str, record: Mapping[str, Any], directory: pathlib.Path) -> Logger:
+  """The logger of this name for a run; arguments as in `MakeLogger`.
 
-  def __init__(
-    self,
-    name: str,
-    make: MakeLogger,
-    record: Mapping[str, Any],
-    directory: pathlib.Path,
-  ):
-    self._name = name
-    self._log: Logger | None = None
-    with self._warning():
-      self._log = make(record, directory)
+  Raises:
+    SetUpError: if it cannot be made.
+  """
+  try:
+    return find(name)(record, directory)
+  except Exception as error:
+    raise errors.SetUpError(
+      f"--logger={name} failed ({errors.describe(error)})."
+    ) from error
+
+
+class TensorBoard:
+  """Writes scalars into an event file of a run's directory.
+
+  It uses tensorboardX's writer of files and not its `SummaryWriter`, which writes each
+  scalar by itself in another thread: that takes ten times as long, and on a full disk
+  the thread ends and the run waits forever. With hundreds of episodes a second, some of
+  them are left out; TensorBoard draws a thousand points of a curve at most.
+  """
+
+  def __init__(self, directory: pathlib.Path, last_step: int = 0, share: float = 1.0):
+    """Creates the file.
+
+    Args:
+      directory: of the run.
+      last_step: of the events that a resumed run keeps: TensorBoard hides later ones,
+        which the run writes again. 0: earlier files are deleted.
+      share: of the run's time for TensorBoard that this logger may use.
+    """
+    self._path = directory / "events"
+    earlier = [*directory.glob("events.out.tfevents.*")]
+    if not last_step:
+      for path in earlier:
+        path.unlink()
+    with output.write_errors(self._path):
+      suffix = f".{len(earlier)}"
+      self._writer = event_file_writer.EventsWriter(str(self._path), suffix)
+    self._share = _SHARE * share
+    self._began = time.monotonic() - _GRACE
+    self._seconds = 0.0  # How long it took to write episodes.
+    if last_step:
+      started = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
+      self._write(last_step + 1, session_log=started)
 
   def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
-    if self._log is not None:
-      with self._warning():
-        self._log(scalars, step)
+    began = time.monotonic()
+    is_episode = "episode/number" in scalars
+    if is_episode and self._seconds > self._share * (began - self._began):
+      return
+    values = [
+      summary_pb2.Summary.Value(tag=tag, simple_value=value)
+      for tag, value in scalars.items()
+    ]
+    self._write(step, summary=summary_pb2.Summary(value=values))
+    self._seconds += is_episode * (time.monotonic() - began)
+
+  def flush(self) -> None:
+    with output.write_errors(self._path):
+      self._writer.flush()
 
   def close(self) -> None:
-    if self._log is not None:
-      with self._warning():
-        self._log.close()
+    with output.write_errors(self._path):
+      self._writer.close()
 
-  @contextlib.contextmanager
-  def _warning(self) -> Iterator[None]:
-    try:
-      yield
-    except Exception as error:
-      self._log = None
-      console.print_error(
-        f"--logger={self._name} failed ({errors.describe(error)}); the run goes on "
-        "without it."
-      )
+  def _write(self, step: int, **content: Any) -> None:
+    event = event_pb2.Event(wall_time=time.time(), step=step, **content)
+    with output.write_errors(self._path):
+      self._writer.write_event(event)
+
+
+class Wandb:
+  """Weights & Biases, with its own environment variables (WANDB_MODE=offline)."""
+
+  def __init__(self, record: Mapping[str, Any], directory: pathlib.Path):
+    import wandb
+
+    self._step = 0
+    self._run = wandb.init(
+      project=os.environ.get("WANDB_PROJECT", "explorax"),
+      name=f"{record['agent']} on {record['env']}, seed {record['seed']}",
+      dir=str(directory),
+      config=dict(record),
+    )
+
+  def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
+    # W&B drops what comes after a later step.
+    self._step = max(self._step, step)
+    self._run.log(dict(scalars), step=self._step)
+
+  def close(self) -> None:
+    self._run.finish()
+
+
+def episode_scalars(episode: "common.Episode") -> dict[str, float]:
+  """Tag → value of a training episode; its return also under its policy."""
+  return {
+    "return": episode.episode_return,
+    f"return/{episode.policy}": episode.episode_return,
+    "episode/length": episode.episode_length,
+    "episode/number": episode.episode,
+    "speed/learner_updates": episode.learner_updates,
+    "speed/steps_per_second": episode.steps_per_second,
+    **{f"metrics/{name}": value for name, value in episode.metrics.items()},
+  }
+
+
+def learner_scalars(row: "common.LogRow") -> dict[str, float]:
+  """Tag → value of a row of the log."""
+  return {
+    "learner/updates": row.learner_updates,
+    "learner/steps_per_second": row.steps_per_second,
+    **{f"learner/{name}": value for name, value in row.metrics.items()},
+  }
+
+
+def evaluation_scalars(evaluation: "common.Evaluation") -> dict[str, float]:
+  """Tag → mean over the episodes of an evaluation."""
+  metrics: dict[str, list[float]] = {}
+  for episode in evaluation.episodes:
+    for name, value in episode.metrics.items():
+      metrics.setdefault(f"evaluation/metrics/{name}", []).append(value)
+  return {
+    "evaluation/return": evaluation.mean_return,
+    "evaluation/length": evaluation.mean_length,
+    **{tag: float(np.mean(values)) for tag, values in sorted(metrics.items())},
+  }

@@ -1,17 +1,19 @@
-"""`curve.png`, the learning curve of one run or of several seeds, and `r_int.png`.
-
-Each function writes a PNG and returns the figure.
-"""
+"""`curve.png`, the learning curve of one run or of several seeds."""
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from explorax.experiments import errors, output
-from explorax.experiments.recording import console, drawing, statistics
-from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.recording import (
+  console,
+  curves,
+  drawing,
+  rows,
+  statistics,
+)
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
@@ -57,9 +59,10 @@ def write(
 
 def learning_curve(
   file: BinaryIO,
-  seeds: Sequence[returns_lib.Returns],
+  seeds: Sequence[rows.Rows],
   *,
   title: str,
+  evaluations: rows.Rows | None = None,
   solved: "environments.SolvedRule | None" = None,
 ) -> "figure.Figure":
   """Draws returns against environment steps, of one seed or of several, as PNG.
@@ -73,84 +76,75 @@ def learning_curve(
 
   Args:
     file: where the PNG goes.
-    seeds: the returns of each seed, with at least one episode.
+    seeds: the columns of `metrics.csv` of each seed, with at least one episode.
     title: above the axes.
+    evaluations: the columns of `evaluation.csv` of one seed.
     solved: the rule for Deep Sea of one seed: a vertical line marks the episode at
       which bsuite's rule counts it as solved, with the share of episodes that found the
       treasure.
   """
   fig, ((axes,),) = drawing.new(width=7, height=4)
   if len(seeds) == 1:
-    _draw_seed(axes, seeds[0], solved)
+    _draw_policies(axes, seeds[0])
+    _draw_evaluations(axes, evaluations)
+    _mark_solved(axes, seeds[0], solved)
   else:
     _draw_mean(axes, seeds)
   axes.set_title(title)
-  axes.set_xlabel("environment steps" + " of each seed" * (len(seeds) > 1))
+  axes.set_xlabel(f"environment steps{' of each seed' if len(seeds) > 1 else ''}")
   axes.set_ylabel("return per episode")
   drawing.shorten_numbers(axes.xaxis)
   axes.grid(alpha=0.3)
-  window = f"lines: mean over a tenth of the episodes, at most {returns_lib.WINDOW}"
+  window = f"lines: mean over a tenth of the episodes, at most {curves.WINDOW}"
   axes.legend(loc="best", fontsize="small", title=window, title_fontsize="small")
   drawing.save(file, fig)
   return fig
 
 
-def intrinsic_rewards(
-  file: BinaryIO, episodes: Mapping[str, np.ndarray], *, title: str
-) -> "figure.Figure":
-  """Draws the intrinsic reward along episodes, one below the other, as PNG.
-
-  Args:
-    file: where the PNG goes.
-    episodes: title of an episode → float `[T + 1]`, one for each observation.
-    title: above all of them.
-  """
-  fig, panels = drawing.new(len(episodes), width=7, height=2.4)
-  for axes, (name, r_int) in zip(panels[:, 0], episodes.items(), strict=True):
-    axes.plot(np.arange(len(r_int)), r_int, lw=1)
-    axes.set_title(name, fontsize="medium")
-    axes.set_ylabel("intrinsic reward")
-    axes.grid(alpha=0.3)
-  panels[-1, 0].set_xlabel("step of the episode")
-  drawing.save(file, fig, title=title)
-  return fig
-
-
-def _draw_seed(
-  axes: "mpl_axes.Axes",
-  returns: returns_lib.Returns,
-  solved: "environments.SolvedRule | None",
-) -> None:
-  for index, policy in enumerate(returns.policies):
-    steps, values = returns.env_steps(policy), returns.of(policy)
+def _draw_policies(axes: "mpl_axes.Axes", episodes: rows.Rows) -> None:
+  for index, policy in enumerate(np.unique(episodes["policy"])):
+    of_policy = curves.of_policy(episodes, policy)
+    steps, values = of_policy["env_steps"], of_policy["episode_return"]
     # Evenly spread, including both ends.
     points = np.linspace(0, len(values) - 1, min(len(values), _MAX_POINTS))
-    kept = np.unique(points.round().astype(int))
+    drawn = np.unique(points.round().astype(int))
     color, linestyle, _ = drawing.style(index)
-    axes.scatter(steps[kept], values[kept], s=4, c=color, alpha=0.25, linewidths=0)
+    axes.scatter(steps[drawn], values[drawn], s=4, c=color, alpha=0.25, linewidths=0)
     label = f"{policy} ({len(values):,} episodes)"
-    mean = returns_lib.smooth(values)[kept]
-    axes.plot(steps[kept], mean, color=color, linestyle=linestyle, label=label)
-  if evaluations := returns.evaluations:
-    label = f"evaluation ({len(evaluations):,}, mean of each)"
-    steps = evaluations.env_steps
-    axes.plot(steps, evaluations.means, "o-", color="black", lw=1.2, ms=4, label=label)
+    mean = curves.smooth(values)[drawn]
+    axes.plot(steps[drawn], mean, color=color, linestyle=linestyle, label=label)
+
+
+def _draw_evaluations(axes: "mpl_axes.Axes", evaluations: rows.Rows | None) -> None:
+  if evaluations and (returns := curves.evaluation_returns(evaluations)):
+    steps, values = zip(*returns, strict=True)
+    label = f"evaluation ({len(returns):,}, mean of each)"
+    means = [np.mean(x) for x in values]
+    axes.plot(steps, means, "o-", color="black", lw=1.2, ms=4, label=label)
+
+
+def _mark_solved(
+  axes: "mpl_axes.Axes",
+  episodes: rows.Rows,
+  solved: "environments.SolvedRule | None",
+) -> None:
   if solved and solved.solved_episode is not None:
-    step = int(returns.env_steps()[solved.solved_episode - 1])
     label = (
       f"solved in episode {solved.solved_episode} by bsuite's rule\n"
       f"(treasure in {solved.treasure_rate:.1%} of all episodes)"
     )
+    step = episodes["env_steps"][solved.solved_episode - 1]
     axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
 
 
-def _draw_mean(axes: "mpl_axes.Axes", seeds: Sequence[returns_lib.Returns]) -> None:
-  grid, values = returns_lib.on_grid(
-    [(x.env_steps(), returns_lib.smooth(x.of())) for x in seeds]
+def _draw_mean(axes: "mpl_axes.Axes", seeds: Sequence[rows.Rows]) -> None:
+  grid, values = curves.on_grid(
+    [(x["env_steps"], curves.smooth(x["episode_return"])) for x in seeds]
   )
   label = f"mean over {len(seeds)} seeds, 95 % interval"
-  label += " (of two: it says little)" * (len(seeds) == 2)
+  if len(seeds) == 2:
+    label += " (of two: it says little)"
   interval = statistics.bootstrap(values)
   drawing.band(axes, grid, interval, label=label, style=drawing.style(0))
-  each, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
-  each.set_label("single seeds")
+  single, *_ = axes.plot(grid, values.T, color="0.6", lw=0.5, zorder=1)
+  single.set_label("single seeds")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import returns, summary
+from explorax.experiments.recording import curves, summary
 
 if TYPE_CHECKING:
   from explorax.experiments.runners import common
@@ -99,7 +99,7 @@ class RunProgress:
     self._speed = math.nan  # Environment steps per second.
     self._ended: dict[int, int] = {}  # Seed → number of its finished episodes.
     self._episode: common.Episode | None = None  # The last one.
-    self._returns = collections.deque[float](maxlen=returns.WINDOW)
+    self._returns = collections.deque[float](maxlen=curves.WINDOW)
     self._evaluation: float | None = None  # Mean return of the last evaluation.
 
   def on_activity(self, activity: "common.Activity") -> None:

@@ -1,4 +1,4 @@
-"""Records a run of one seed or of several, and shows its progress.
+"""Records a run of one seed or of several: its rows, and the files at its end.
 
 Each seed has a directory with the files of a run. A run of several seeds also has:
 
@@ -9,32 +9,40 @@ Each seed has a directory with the files of a run. A run of several seeds also h
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from explorax import environments
+from explorax.experiments import checkpoint, output
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, output, recording
-from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import (
+  bsuite_csv,
+  loggers,
   plots,
-  returns,
-  seed_recorder,
+  progress,
+  rows,
   summary,
   video,
+  warnings,
 )
+from explorax.experiments.recording import console as console_lib
 
 if TYPE_CHECKING:
-  from explorax import environments
   from explorax.experiments.runners import common
 
-WEIGHTS = seed_recorder.WEIGHTS
+WEIGHTS = "checkpoints/final.npz"
+
+_FLUSH_SECONDS = 1.0  # Rows are written to the files at least this often.
 
 
 class Recorder:
-  """Gives the records of a run to those of its seeds.
+  """Writes each row of a run to its files and loggers, and shows the progress.
 
-  A write failure raises no error, which would prevent the run from saving its results:
-  the run checks `problem` in its stop hook.
+  A logger or a file that fails raises its exception in the method called.
+
+  Attributes:
+    observer: films the evaluations; None if the run has no video.
   """
 
   def __init__(
@@ -43,9 +51,8 @@ class Recorder:
     config: config_lib.RunConfig,
     record: Mapping[str, Any],
     *,
-    solved_rule: "Callable[[], environments.SolvedRule | None]",
     console: console_lib.Console,
-    video_recorder: video.EpisodeRecorder | None = None,
+    learner_metrics: Collection[str] = (),
     resumed: Mapping[str, Any] | None = None,
   ):
     """Creates the growing files, or resumes them.
@@ -55,143 +62,242 @@ class Recorder:
       config: of the run.
       record: the content of `config.json`; with several seeds, each seed's is written
         here.
-      solved_rule: makes a rule for a seed, or None if the environment has none.
       console: for the progress.
-      video_recorder: records the evaluations; None to record none.
+      learner_metrics: the names of the learner's metrics.
       resumed: what `save` returned; later rows are cut. None creates the files.
 
     Raises:
       OutputError: if the files cannot be written or resumed.
     """
-    self._problems: list[errors.OutputError] = []
     self._directory = directory
-    self._has_one_environment = (
-      config.runner != config_lib.DISTRIBUTED and config.num_envs in (None, 1)
-    )
     self._title = f"{config.agent} on {config.env}"
+    self.observer = None
+    if config.video and config.num_seeds == 1:
+      self.observer = video.EpisodeRecorder()
+    saved = resumed or {}
     self._seeds = {
-      seed: seed_recorder.SeedRecorder(
+      seed: _SeedRecorder(
         seed_directory,
+        config,
         seed_record,
-        title=f"{self._title}, seed {seed}",
-        solved_rule=solved_rule(),
-        evaluates=config.evaluates,
-        video_recorder=video_recorder,
-        logger=config.logger,
-        saved=resumed[str(seed)] if resumed else None,
+        learner_metrics,
+        saved.get(str(seed), {}),
       )
       for seed, seed_directory, seed_record in _directories(directory, config, record)
     }
-    self._first = self._seeds[config.seed]
-    self._has_warned = {
-      type(warning)
-      for seed in self._seeds.values()
-      for warning in seed.warnings
-      if warning.message
-    }
-    self._progress = recording.progress.RunProgress(
+    self._progress = progress.RunProgress(
       console,
       num_episodes=config.episodes,
       num_steps=config.steps,
       num_seeds=config.num_seeds,
     )
-
-  @property
-  def problem(self) -> errors.OutputError | None:
-    """The first write failure; None if there is none."""
-    return self._problems[0] if self._problems else None
+    self._has_warned: set[type] = set()
+    self._flushed_at = time.monotonic()
 
   def on_activity(self, activity: "common.Activity") -> None:
-    """Shows what the runner does next."""
+    """Shows what the runner does next, and writes rows that have waited long enough."""
+    if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
+      for seed in self._seeds.values():
+        seed.flush()
+      self._flushed_at = time.monotonic()
     self._progress.on_activity(activity)
 
   def on_log(self, row: "common.LogRow") -> None:
-    """Records a row of the log of a runner."""
-    if self.problem is None:
-      self._attempt(self._seeds[row.seed].on_log, row)
+    """Records a row of the log."""
+    self._seeds[row.seed].on_log(row)
     self._progress.on_log(row)
 
   def on_episode(self, episode: "common.Episode") -> None:
-    """Records an episode of a runner."""
-    seed = self._first if len(self._seeds) == 1 else self._seeds[episode.seed]
-    if self.problem is None:
-      self._attempt(seed.on_episode, episode)
+    """Records a training episode, and warns of what it shows, once in a run."""
+    seed = self._seeds[episode.seed]
+    seed.on_episode(episode)
     self._progress.on_episode(episode)
     for warning in seed.warnings:
-      if warning.message and type(warning) not in self._has_warned:  # Once per run.
+      if warning.message and type(warning) not in self._has_warned:
         self._has_warned.add(type(warning))
         which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
         console_lib.print_error(which + warning.message)
 
   def on_evaluation(self, evaluation: "common.Evaluation") -> None:
-    """Records an evaluation of a runner."""
-    if self.problem is None:
-      self._attempt(self._seeds[evaluation.seed].on_evaluation, evaluation)
+    """Records an evaluation."""
+    self._seeds[evaluation.seed].on_evaluation(evaluation)
     self._progress.on_evaluation(evaluation)
 
-  def save(self) -> dict[str, Any] | None:
-    """The state for a checkpoint; None after a write failure."""
-    for seed in self._seeds.values():
-      if self.problem is None:
-        self._attempt(seed.sync)
-    if self.problem is not None:
-      return None
-    return {str(number): seed.state() for number, seed in self._seeds.items()}
+  def save(self) -> dict[str, Any]:
+    """The state for a checkpoint, once all rows so far are on disk."""
+    return {str(number): seed.save() for number, seed in self._seeds.items()}
 
   def finish(
     self,
-    status: str,
+    end: summary.End,
     results: "Mapping[int, common.Result]",
-    weights: Mapping[int, Any],
-    wall_seconds: float,
-    stop_reason: str | None = None,
-  ) -> tuple[str, list[errors.OutputError]]:
-    """Writes the files at the end of a run; one that fails does not affect the others.
+    params: Mapping[int, Any],
+  ) -> str:
+    """Writes the files at the end of a run, and returns a table for the terminal.
 
     Args:
-      status: one of `summary.STATUSES`.
+      end: how it has ended.
       results: seed → the runner's `Result`, if it returned one.
-      weights: seed → the weights to save, if there are any.
-      wall_seconds: how long the run took.
-      stop_reason: why a callback has ended it; None if none has.
+      params: seed → the weights to save, if there are any.
 
-    Returns:
-      A table for the terminal, and the write failures.
+    Raises:
+      OutputError: if a file cannot be written.
     """
     self._progress.close()
-    outcomes = {
-      number: seed.finish(
-        results.get(number),
-        weights.get(number),
-        attempt=self._attempt,
-        has_one_environment=self._has_one_environment,
-        status=status,
-        wall_seconds=wall_seconds,
-        stop_reason=stop_reason,
-      )
-      for number, seed in self._seeds.items()
-    }
-    if len(outcomes) == 1:
-      return summary.table(self._first.title, outcomes), self._problems
-    curves = [seed.returns for seed in self._seeds.values()]
-    self._attempt(write_files_of_seeds, self._directory, self._title, outcomes, curves)
-    return summary.table(self._title, outcomes), self._problems
+    for number, seed in self._seeds.items():
+      seed.close(params.get(number))
+    outcomes, episodes = {}, []
+    for number, seed in self._seeds.items():
+      title = self._title
+      if len(self._seeds) > 1:
+        title += f", seed {number}"
+      read = seed.read()
+      outcomes[number] = seed.finish(end, read, title, results.get(number))
+      episodes.append(read[rows.METRICS])
+    if self.observer is not None:
+      self.observer.write(self._directory)
+    if len(outcomes) > 1:
+      write_files_of_seeds(self._directory, self._title, outcomes, episodes)
+    return summary.to_text(self._title, outcomes)
 
-  def _attempt(self, write: Callable[..., Any], *args: Any) -> bool:
-    """Writes; keeps an OutputError, and returns whether there was none."""
-    try:
-      write(*args)
-    except errors.OutputError as error:
-      self._problems.append(error)
-      return False
-    return True
+
+class _SeedRecorder:
+  """The files and loggers of one seed.
+
+  Attributes:
+    warnings: what to warn of.
+  """
+
+  def __init__(
+    self,
+    directory: output.RunDirectory,
+    config: config_lib.RunConfig,
+    record: Mapping[str, Any],
+    learner_metrics: Collection[str],
+    saved: Mapping[str, Any],
+  ):
+    """Creates the files, or resumes them from what `save` returned."""
+    self.warnings = (warnings.Divergence(), warnings.CutTargets(record))
+    self._directory, self._record = directory, record
+    path = directory.path
+    self._loggers: list[loggers.Logger] = []
+    if config.logger is not None:
+      self._loggers.append(loggers.make(config.logger, record, path))
+    self._last_step: int = saved.get("last_step", 0)
+    later = {
+      rows.METRICS: learner_metrics,
+      rows.EVALUATION: ("left",),
+      rows.LEARNER: set(learner_metrics) - {"finite"},
+    }
+    if not config.evaluates:
+      del later[rows.EVALUATION]
+    sizes = saved.get("sizes", {})
+    self._files = {
+      name: rows.CsvFile(path / name, metrics, sizes.get(name, 0))
+      for name, metrics in later.items()
+    }
+    self._events = loggers.TensorBoard(path, self._last_step, 1 / config.num_seeds)
+    self._loggers.append(self._events)
+    self._bsuite: bsuite_csv.BsuiteCsv | None = None
+    kind, _, bsuite_id = config.env.partition(":")
+    has_one = (config.num_actors or 1) * (config.num_envs or 1) == 1
+    if kind == "bsuite" and (has_one or config.runner == config_lib.DEVICE):
+      self._bsuite = bsuite_csv.BsuiteCsv(path, bsuite_id, saved.get("bsuite"))
+
+  def on_log(self, row: "common.LogRow") -> None:
+    self._files[rows.LEARNER].write(row)
+    self._log(loggers.learner_scalars(row), row.env_steps)
+
+  def on_episode(self, episode: "common.Episode") -> None:
+    if self._bsuite is not None:
+      episode = self._bsuite.with_totals(episode)
+      self._bsuite.write(episode)
+    self._files[rows.METRICS].write(episode)
+    self._log(loggers.episode_scalars(episode), episode.env_steps)
+    for warning in self.warnings:
+      warning.add(episode)
+
+  def on_evaluation(self, evaluation: "common.Evaluation") -> None:
+    for episode in evaluation.episodes:
+      self._files[rows.EVALUATION].write(episode)
+    self._log(loggers.evaluation_scalars(evaluation), evaluation.env_steps)
+
+  def flush(self) -> None:
+    """Writes the rows so far to the files."""
+    for file in self._files.values():
+      file.flush()
+
+  def save(self) -> dict[str, Any]:
+    self._events.flush()
+    saved = {
+      "sizes": {name: file.flush(to_disk=True) for name, file in self._files.items()},
+      "last_step": self._last_step,
+    }
+    return saved if self._bsuite is None else {**saved, "bsuite": self._bsuite.save()}
+
+  def close(self, params: Any) -> None:
+    """Closes files and loggers, and saves the weights, unless they are None."""
+    for file in self._files.values():
+      file.close()
+    for logger in self._loggers:
+      logger.close()
+    if params is not None:
+      save = functools.partial(checkpoint.dump, tree=params, extra=self._record)
+      self._directory.write(WEIGHTS, save)
+
+  def read(self) -> dict[str, rows.Rows]:
+    """The columns of the files, by their names."""
+    return {name: rows.read(self._directory.path / name) for name in self._files}
+
+  def finish(
+    self,
+    end: summary.End,
+    read: Mapping[str, rows.Rows],
+    title: str,
+    result: "common.Result | None",
+  ) -> dict[str, Any]:
+    """Writes `summary.json`, and returns its content, and `curve.png`."""
+    episodes = read[rows.METRICS]
+    evaluations = read.get(rows.EVALUATION)
+    solved = _solved_rule(self._record["env"], episodes)
+    content = summary.summarize_run(
+      end, self._record, episodes, evaluations, result=result, solved=solved
+    )
+    self._directory.write_json("summary.json", content)
+    if len(episodes["episode"]) and plots.can_draw():
+      draw = functools.partial(
+        plots.learning_curve,
+        seeds=[episodes],
+        title=title,
+        evaluations=evaluations,
+        solved=solved,
+      )
+      plots.write(self._directory, "curve.png", draw)
+    return content
+
+  def _log(self, scalars: Mapping[str, float], step: int) -> None:
+    self._last_step = max(self._last_step, step)
+    for logger in self._loggers:
+      logger(scalars, step)
+
+
+def _solved_rule(env: str, episodes: rows.Rows) -> environments.SolvedRule | None:
+  """The environment's rule, if it has one, after these episodes."""
+  rule = environments.solved_rule(env)
+  if rule is not None:
+    names = {"total_bad_episodes", "bad_episode", "denoised_return"} & episodes.keys()
+    for i, number in enumerate(episodes["episode"].tolist()):
+      metrics = {name: float(episodes[name][i]) for name in names}
+      has_learnt = bool(episodes["learner_updates"][i])
+      rule.add_episode(number, metrics, has_learnt=has_learnt)
+  return rule
 
 
 def write_files_of_seeds(
   directory: output.RunDirectory,
   title: str,
   outcomes: summary.Seeds,
-  seeds: Sequence[returns.Returns],
+  episodes: Sequence[rows.Rows],
 ) -> None:
   """Writes `summary.json` and `curve.png` of several seeds.
 
@@ -201,14 +307,14 @@ def write_files_of_seeds(
     directory: of all seeds.
     title: above the curve.
     outcomes: seed → its `summary.json`.
-    seeds: the returns of each seed.
+    episodes: the columns of each seed's `metrics.csv`.
 
   Raises:
     OutputError: if a file cannot be written.
   """
-  directory.write_json("summary.json", summary.of_seeds(outcomes))
-  if all(map(len, seeds)) and plots.can_draw():
-    draw = functools.partial(plots.learning_curve, seeds=seeds, title=title)
+  directory.write_json("summary.json", summary.summarize_seeds(outcomes))
+  if all(len(columns["episode"]) for columns in episodes) and plots.can_draw():
+    draw = functools.partial(plots.learning_curve, seeds=episodes, title=title)
     plots.write(directory, "curve.png", draw)
 
 

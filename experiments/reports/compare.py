@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
-from explorax.experiments.recording import drawing, returns, statistics, summary
+from explorax.experiments.recording import curves as curves_lib
+from explorax.experiments.recording import drawing, statistics, summary
 from explorax.experiments.reports import page
 from explorax.experiments.reports import runs as runs_lib
 
@@ -38,7 +39,7 @@ percentiles of {statistics.NUM_RESAMPLES:,} bootstrap draws of the seeds, which 
 too narrow for few seeds. Bold: the best, if its interval lies above all others."""
 _CURVES = f"""The mean return of evaluations, if all runs of the environment have
 several; else the return of training episodes, smoothed over a tenth of the run's
-episodes, and over {returns.WINDOW} at most. An Atari game is one environment
+episodes, and over {curves_lib.WINDOW} at most. An Atari game is one environment
 whatever its preprocessing. Lines are interquartile means over seeds, bands are 95 %
 intervals; of {drawing.FEW} seeds or fewer each is a thin line instead."""
 _IMPROVEMENT = """P(X > Y) is how likely a run of X is better than a run of Y, a tie
@@ -128,7 +129,7 @@ def _compare(
   # bsuite has scores of its own, and is compared by training episodes here.
   evaluations = [[] if env.startswith("bsuite:") else x.evaluations() for x in runs]
   curves: np.ndarray
-  found.steps[env], curves = returns.on_grid(_curves(runs, evaluations))
+  found.steps[env], curves = curves_lib.on_grid(_curves(runs, evaluations))
   scores, end, what = curves[:, -1], int(found.steps[env][-1]), "training"
   if (evaluated := _at_the_same_time(evaluations)) is not None:
     (end, scores), what = evaluated, "evaluations"
@@ -160,7 +161,7 @@ def _curves(
   are_several = min(map(len, evaluations)) > 1
   if are_needed or (are_several and _at_the_same_time(evaluations) is not None):
     return [(steps, values) for steps, values in (np.array(x).T for x in evaluations)]
-  return [(run.env_steps, returns.smooth(run.returns)) for run in runs]
+  return [(run.env_steps, curves_lib.smooth(run.returns)) for run in runs]
 
 
 def _at_the_same_time(

@@ -3,13 +3,12 @@
 import csv
 import dataclasses
 import functools
-import itertools
 import json
 import math
 import os
 import pathlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,9 @@ import numpy as np
 from explorax.environments import atari_profiles
 from explorax.experiments import config, errors
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.recording import metrics_csv
+from explorax.experiments.recording import curves, rows
 
-_RECORD, _METRICS, _BSUITE = "config.json", "metrics.csv", "bsuite"
-_EVALUATIONS, _LEARNER = "evaluation.csv", "learner.csv"
+_RECORD, _BSUITE = "config.json", "bsuite"
 _ERROR = "error.txt"
 INDEX = "sweep.json"
 _MAY_BE_NAN = {"steps_per_second", "treasure_rate"}
@@ -115,28 +113,17 @@ class Run:
     platform = versions.get("platform")
     return f"{names}, on {platform}" if platform else names
 
-  def episodes(self) -> Iterator[Any]:
-    """The rows of `metrics.csv`, with columns as attributes, and `metrics`."""
-    return metrics_csv.read(self.path / _METRICS)
-
-  def log(self) -> Iterator[Any]:
-    """The rows of `learner.csv`, like `episodes`."""
-    return metrics_csv.read(self.path / _LEARNER, metrics_csv.LEARNER_COLUMNS)
+  def episodes(self) -> rows.Rows:
+    """The columns of `metrics.csv`."""
+    return rows.read(self.path / rows.METRICS)
 
   def evaluations(self) -> list[tuple[int, float]]:
     """(environment steps of training, mean return) of each evaluation, if any."""
-    if not (self.path / _EVALUATIONS).exists():
+    path = self.path / rows.EVALUATION
+    if not path.exists():
       return []
-    rows = itertools.groupby(self.evaluation_episodes(), lambda row: row.env_steps)
-    return [
-      (steps, float(np.mean([row.episode_return for row in group])))
-      for steps, group in rows
-    ]
-
-  def evaluation_episodes(self) -> Iterator[Any]:
-    """The rows of `evaluation.csv`, like `episodes`."""
-    columns = metrics_csv.EVALUATION_COLUMNS
-    return metrics_csv.read(self.path / _EVALUATIONS, columns)
+    evaluations = curves.evaluation_returns(rows.read(path))
+    return [(steps, float(np.mean(returns))) for steps, returns in evaluations]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,7 +211,7 @@ def read(path: pathlib.Path) -> Run:
     if kind == "atari":
       profile = dataclasses.asdict(atari_profiles.parse(name)[1])
       settings |= {name: str(value) for name, value in profile.items()}
-    file = path / _METRICS
+    file = path / rows.METRICS
     steps, returns = _curve(_regular(file)) if file.exists() else np.zeros((2, 0))
     bsuite = None
     for file in sorted((path / _BSUITE).glob("*.csv")):
@@ -243,8 +230,9 @@ def _check_evaluations(run: Run) -> None:
     if not all(math.isfinite(value) for _, value in run.evaluations()):
       raise ValueError("an episode_return is not finite")
   except _UNREADABLE as error:
+    path = relative(run.path / rows.EVALUATION)
     raise errors.SetUpError(
-      f"{relative(run.path / _EVALUATIONS)} cannot be read ({errors.describe(error)})."
+      f"{path} cannot be read ({errors.describe(error)})."
     ) from error
 
 
@@ -336,14 +324,14 @@ def _find(top: pathlib.Path) -> list[pathlib.Path]:
     path = pathlib.Path(folder)
     folders.sort()
     # `read` says so if the record is missing.
-    if _METRICS in files or (_RECORD in files and _BSUITE in folders):
+    if rows.METRICS in files or (_RECORD in files and _BSUITE in folders):
       folders.clear()
       found.append(path)
   order = {str(top / run["path"]): i for i, run in enumerate(read_index(top)["runs"])}
   found.sort(key=lambda path: order.get(str(path), len(order)))
   if not found and not order:
     raise errors.SetUpError(
-      f"there is no run in {top}: no directory in it has a {_METRICS}; give the "
+      f"there is no run in {top}: no directory in it has a {rows.METRICS}; give the "
       "--output of `python -m explorax.experiments.run`, or a directory with runs."
     )
   return found
@@ -367,13 +355,13 @@ def _curve(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
   Of whole games, where it says whether a game is over.
   """
   with open(file, newline="") as lines:
-    rows = csv.reader(lines)
-    header = next(rows)
+    cells = csv.reader(lines)
     names = ["env_steps", "episode_return"]
+    header = next(cells, names)  # A run that has just begun has an empty file.
     if _GAME_OVER in header:
       names = ["env_steps", "game_return", _GAME_OVER]
     columns = [header.index(name) for name in names]
-    table = np.array([[float(row[i]) for i in columns] for row in rows], np.float64)
+    table = np.array([[float(row[i]) for i in columns] for row in cells], np.float64)
   steps, returns, *is_over = table.reshape(-1, len(columns)).T
   for at_end in is_over:
     steps, returns = steps[at_end == 1], returns[at_end == 1]
@@ -391,8 +379,8 @@ def _log(file: pathlib.Path) -> Log:
     ValueError: if it has no rows, or its episodes do not increase.
   """
   with open(file, newline="") as lines:
-    header, *rows = csv.reader(lines)
-  cells = [[float(cell or math.nan) for cell in row] for row in rows]
+    header, *table = csv.reader(lines)
+  cells = [[float(cell or math.nan) for cell in row] for row in table]
   columns = np.array(cells, np.float64).T
   log = dict(zip(header, columns, strict=True))
   if log["episode"][0] < 1 or not (np.diff(log["episode"]) > 0).all():

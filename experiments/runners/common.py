@@ -101,7 +101,7 @@ class EvaluationEpisode(NamedTuple):
   episode: int  # Its number in the evaluation, from 1.
   episode_return: float
   episode_length: int  # Environment steps; training does not count them.
-  # The environment's, and `left` = 1 if the episode was left before its end.
+  # The environment's, and `left`: 1 if the episode was left before its end, else 0.
   metrics: dict[str, float]
   seed: int = 0
 
@@ -147,19 +147,13 @@ class StoppedError(RuntimeError):
 
 
 class EvaluationObserver(Protocol):
-  """Observes evaluation episodes while they run.
-
-  Attributes:
-    draws: whether it needs pictures.
-  """
-
-  draws: bool
+  """Observes evaluation episodes while they run."""
 
   def begin(self) -> None:
     """An episode starts; an episode without an `end` was interrupted."""
 
-  def row(self, frame: np.ndarray | None, r_int: float | None) -> None:
-    """An observation: its picture, and its intrinsic reward if there is one."""
+  def row(self, frame: np.ndarray) -> None:
+    """The picture of an observation."""
 
   def end(self, episode: EvaluationEpisode) -> None:
     """The episode has ended."""

@@ -471,9 +471,9 @@ class Evaluations:
         self._loop.leave_episodes()
         return None
     metrics = environments.episode_metrics(self._environment)
+    metrics["left"] = float(not ended)
     if not ended:
       self._loop.leave_episodes()
-      metrics["left"] = 1.0
     episode = common.EvaluationEpisode(
       env_steps,
       number,
@@ -487,15 +487,13 @@ class Evaluations:
     return episode
 
   def _observe(self, env: int) -> None:
-    """Passes an observation to the observer, after the actor has answered it."""
+    """Passes an observation's picture to the observer."""
     observer, timestep = self._hooks.observer, self._loop.slots[env].timestep
-    if observer is None:
+    if observer is None or timestep is None:
       return
-    frame = None
-    if observer.draws and timestep is not None:
-      frame = rendering.picture(self._environment, timestep)
-    r_int = self._actor.extras[env].get("r_int")
-    observer.row(frame, None if r_int is None else float(r_int))
+    frame = rendering.picture(self._environment, timestep)
+    if frame is not None:
+      observer.row(frame)
 
 
 def check(

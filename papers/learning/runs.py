@@ -100,20 +100,20 @@ def row(cell: Cell, run: runs_lib.Run) -> Row:
   if config.episodes is not None:
     found = {name: summary[name] for name in ("solved_episode", "episodes")}
     return {**common, "max_episodes": config.episodes, **found}
-  episodes = list(run.episodes())
+  episodes = run.episodes()
   if config.eval_every is None:
     return {
       **common,
-      "episodes": len(episodes),
+      "episodes": len(run.returns),
       "rewarded_episodes": int(np.sum(run.returns > 0)),
       "greatest_return": float(max(run.returns, default=0.0)),
-      "rooms": max((x.metrics.get("rooms_so_far", 1.0) for x in episodes), default=1.0),
+      "rooms": float(max(episodes.get("rooms_so_far", ()), default=1.0)),
     }
   evaluations = run.evaluations()
   seconds = np.interp(
     [steps for steps, _ in evaluations],
     run.env_steps,
-    [episode.wall_seconds for episode in episodes],
+    episodes["wall_seconds"],
   )
   return {
     **common,

@@ -1,9 +1,8 @@
-"""bsuite: every id, its seeds, its record, its metrics."""
+"""bsuite: every id, and its metrics."""
 
 import numpy as np
 import pytest
 from bsuite import bsuite, sweep
-from bsuite.logging import csv_load
 
 from explorax import environments
 from explorax.environments import specs
@@ -40,42 +39,6 @@ def test_the_optimal_policy_of_deep_sea_gets_its_return():
     "total_bad_episodes": 0.0,
     "denoised_return": 1.0,
   }
-
-
-def _run_episodes(environment, episodes):
-  for _ in range(episodes):
-    timestep = environment.reset()
-    while not timestep.last():
-      timestep = environment.step(0)
-
-
-def test_the_record_is_one_that_bsuite_reads(tmp_path):
-  environment = environments.make(
-    "bsuite:deep_sea/0", seed=0, record_to=str(tmp_path / "bsuite")
-  )
-  _run_episodes(environment, 3)
-  frame, _ = csv_load.load_bsuite(str(tmp_path / "bsuite"))
-  assert list(frame.episode) == [1, 2, 3]
-  assert list(frame.steps) == [10, 20, 30]
-  assert set(frame.bsuite_id) == {"deep_sea/0"}
-  last = frame.total_bad_episodes.iloc[-1]
-  assert last == environments.episode_metrics(environment)["total_bad_episodes"]
-
-
-def test_a_record_changes_nothing_and_is_not_overwritten(tmp_path):
-  def observations(record_to):
-    environment = environments.make(
-      "bsuite:deep_sea_stochastic/0", seed=4, record_to=record_to
-    )
-    return [environment.step(1).observation for _ in range(60)]
-
-  np.testing.assert_array_equal(observations(None), observations(str(tmp_path)))
-  with pytest.raises(ValueError, match="already holds a recording"):
-    observations(str(tmp_path))
-  file = tmp_path / "file"
-  file.write_text("")
-  with pytest.raises(ValueError, match="cannot make the folder"):
-    observations(str(file / "below"))
 
 
 def _solved(rule, bad):

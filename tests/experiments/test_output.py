@@ -22,7 +22,6 @@ def test_an_existing_directory_without_a_run_is_used(tmp_path):
 
 def test_discard_removes_the_directory_of_a_run_that_did_not_start(tmp_path):
   directory = output.RunDirectory.create(tmp_path / "a" / "run", is_locked=True)
-  (directory.path / "bsuite").mkdir()
   directory.discard()
   assert not directory.path.exists()
 

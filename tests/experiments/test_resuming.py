@@ -258,6 +258,11 @@ def test_bsuites_environments_start_an_episode(interrupted):
   assert [int(row["episode"]) for row in found] == list(range(1, len(found) + 1))
   steps = [int(row["env_steps"]) for row in found]
   assert steps == sorted(set(steps))
+  # bsuite's count of bad episodes resumes, and so does its file.
+  bad = [float(row["total_bad_episodes"]) for row in found]
+  assert bad == sorted(bad) and len(bad) - 1 <= bad[-1] <= len(bad)
+  own = rows("out/bsuite", "bsuite_id_-_deep_sea-0.csv")
+  assert [int(r["episode"]) for r in own] == sorted({int(r["episode"]) for r in own})
 
 
 @pytest.mark.reverb

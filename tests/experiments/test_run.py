@@ -56,7 +56,9 @@ def test_a_run_leaves_its_files(tmp_path, monkeypatch, capsys):
     assert all(np.isfinite(weights[name]).all() for name in weights.files)
   text = capsys.readouterr().out
   assert text.index("Greedy policy: mean return") < text.index("Training: mean return")
-  assert "Deep Sea was not solved" in text and "out/checkpoints/final.npz" in text
+  assert (
+    "Deep Sea was solved by 0 of 1 seed" in text and "out/checkpoints/final.npz" in text
+  )
 
 
 @pytest.mark.parametrize(
@@ -134,12 +136,10 @@ def test_a_full_disk_ends_the_run_with_a_sentence(agents, capsys, small_disk):
   with small_disk(4096):
     code = run.main([f"--agent={agents}:Random", CATCH, "--output=out"])
   assert code == 1
-  lines = capsys.readouterr().err.splitlines()
-  assert lines and all(line.startswith("explorax: ") for line in lines)
-  assert "could not be written (File too large)" in lines[0]
-  rows = list(csv.reader(pathlib.Path("out/metrics.csv").read_text().splitlines()))
-  assert len(rows) > 10 and {len(row) for row in rows} == {len(rows[0])}
-  assert summary_of("out")["status"] == "failed"
+  (line,) = capsys.readouterr().err.splitlines()
+  assert line.startswith("explorax: ")
+  assert "could not be written (File too large)" in line
+  assert not pathlib.Path("out/summary.json").exists()  # The same command resumes.
 
 
 def test_a_signal_ends_a_process_cleanly(agents, tmp_path, capsys, request):

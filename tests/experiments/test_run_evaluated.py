@@ -82,7 +82,7 @@ def test_evaluations_are_written_down(capsys):
     2,
     False,
   )
-  assert not (OUT / "videos").exists() and not (OUT / "r_int.png").exists()
+  assert not (OUT / "videos").exists()
 
 
 def test_a_video_of_the_last_evaluation():
@@ -118,14 +118,6 @@ def worse() -> fakes.FakeEnvironment:
 def test_the_best_episode_has_a_video_of_its_own():
   assert launch(f"{__name__}:worse", "--steps=20", "--eval_every=10", "--video") == 0
   assert videos() == ["step_00000010_best.gif", "step_00000020.gif"]
-
-
-def test_an_agent_without_one_in_evaluation_gets_no_strip():
-  argv = ("--steps=20", "--video", "--eval_episodes=1")
-  assert launch("fake_drawn", *argv, agent="dqn_counts") == 0
-  with Image.open(OUT / "videos/step_00000020.gif") as video:
-    assert video.size == (180, 120)
-  assert not (OUT / "r_int.png").exists()
 
 
 def test_no_video_of_what_has_no_picture(capsys):

@@ -6,17 +6,11 @@ import types
 import numpy as np
 import pytest
 
-from explorax.experiments import output
-from explorax.experiments.recording import events
+from explorax.experiments.recording import loggers
 
 
 @pytest.fixture
-def directory(tmp_path):
-  return output.RunDirectory.create(tmp_path / "run")
-
-
-@pytest.fixture
-def read(directory, monkeypatch):
+def read(tmp_path, monkeypatch):
   """() → tag → [(step, value)], of all event files in the directory."""
   # Its reader in Python, which takes no seconds to import TensorFlow.
   notf = "tensorboard.compat.notf"
@@ -26,7 +20,7 @@ def read(directory, monkeypatch):
   )
 
   def read() -> dict[str, list[tuple[int, float]]]:
-    found = accumulator.EventAccumulator(str(directory.path)).Reload()
+    found = accumulator.EventAccumulator(str(tmp_path)).Reload()
     return {
       tag: [(event.step, event.value) for event in found.Scalars(tag)]
       for tag in found.Tags()["scalars"]
@@ -35,8 +29,8 @@ def read(directory, monkeypatch):
   return read
 
 
-def test_tensorboard_reads_what_was_written(directory, read):
-  writer = events.EventWriter(directory)
+def test_tensorboard_reads_what_was_written(tmp_path, read):
+  writer = loggers.TensorBoard(tmp_path)
   writer({"return/explorer": 0.1}, 0)
   writer({"return/explorer": -1.5, "metrics/größe": 1e300}, 127)
   writer({f"metric {i}": i for i in range(50)}, 2**40)
@@ -47,14 +41,14 @@ def test_tensorboard_reads_what_was_written(directory, read):
   assert scalars["metric 49"] == [(2**40, 49)]
 
 
-def test_a_resumed_run_hides_the_events_after_its_checkpoint(directory, read):
-  writer = events.EventWriter(directory)
+def test_a_resumed_run_hides_the_events_after_its_checkpoint(tmp_path, read):
+  writer = loggers.TensorBoard(tmp_path)
   for step in (1, 2):
     writer({"a": step}, step)
   for step in (3, 9):
     writer({"a": -1.0}, step)
   writer.close()
-  resumed = events.EventWriter(directory, last_step=2)
+  resumed = loggers.TensorBoard(tmp_path, last_step=2)
   for step in (3, 4):
     resumed({"a": step}, step)
   resumed.close()

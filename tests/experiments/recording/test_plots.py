@@ -6,8 +6,7 @@ import pytest
 
 from explorax import environments
 from explorax.experiments import output
-from explorax.experiments.recording import drawing, plots
-from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.recording import curves, drawing, plots
 
 pytest.importorskip("matplotlib")
 
@@ -37,33 +36,32 @@ def test_a_picture_that_cannot_be_drawn_is_a_warning(tmp_path, capsys):
   assert not list(tmp_path.iterdir())
 
 
-def test_each_policy_has_a_line_and_the_solved_episode_is_marked(make_episode):
-  returns = returns_lib.Returns()
-  for number in range(1, 201):
-    returns.add(make_episode(number))
+def test_each_policy_has_a_line_and_the_solved_episode_is_marked(
+  make_columns, make_evaluations
+):
+  episodes = make_columns(200)
   rule = environments.SolvedRule()
   rule.update(50, 10.0, treasures=20.0)
-  axes = curve(returns, solved=rule)
+  evaluations = make_evaluations((500, [1.0, 2.0]), (900, [3.0]))
+  axes = curve(episodes, solved=rule, evaluations=evaluations)
   assert axes.get_title() == "tdu on deep sea"
   assert axes.get_xlabel() == "environment steps"
-  exploiter, explorer, solved = axes.get_lines()
+  exploiter, explorer, evaluation, solved = axes.get_lines()
   labels = [text.get_text() for text in axes.get_legend().get_texts()]
-  for label, part in zip(labels, ("exploiter", "explorer", "episode 50"), strict=True):
+  parts = ("exploiter", "explorer", "evaluation", "episode 50")
+  for label, part in zip(labels, parts, strict=True):
     assert part in label
   assert exploiter.get_color() != explorer.get_color()
   assert exploiter.get_linestyle() != explorer.get_linestyle()
   assert exploiter.get_xdata().tolist() == list(range(20, 2001, 20))
-  running = returns_lib.running_mean(returns.of("exploiter"), 10)
-  assert exploiter.get_ydata().tolist() == running.tolist()
+  returns = curves.of_policy(episodes, "exploiter")["episode_return"]
+  assert exploiter.get_ydata().tolist() == curves.running_mean(returns, 10).tolist()
+  assert evaluation.get_ydata().tolist() == [1.5, 3.0]
   assert solved.get_xdata() == [500, 500]
 
 
-def test_several_seeds_are_their_mean_with_a_band(make_episode):
-  seeds = [returns_lib.Returns(), returns_lib.Returns()]
-  for shift, returns in enumerate(seeds):
-    for number in range(1, 6 + shift):
-      returns.add(make_episode(number, episode_return=float(shift)))
-  axes = curve(*seeds)
+def test_several_seeds_are_their_mean_with_a_band(make_columns):
+  axes = curve(*(make_columns(5 + x, episode_return=float(x)) for x in (0, 1)))
   mean, *each = axes.get_lines()
   assert (mean.get_ydata() == 0.5).all() and len(axes.collections) == 1
   assert mean.get_xdata()[[0, -1]].tolist() == [10, 50]

@@ -13,7 +13,7 @@ from bsuite import sweep as bsuite_sweep
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import output
-from explorax.experiments.recording import metrics_csv
+from explorax.experiments.recording import rows
 
 DATA = pathlib.Path(__file__).parent / "data"
 RNG = np.random.default_rng(0)
@@ -85,13 +85,12 @@ def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
     settings = [f"{name}={value}" for name, value in given.items()]
     record = {"agent": agent, "env": env, "seed": seed, "settings": settings}
     directory.write_json("config.json", {**record, "config": given})
-    table = metrics_csv.MetricsCsv(directory)
+    table = rows.CsvFile(directory.path / rows.METRICS)
     for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
       table.write(make_episode(i + 1, episode_return=float(value), metrics={}))
     table.close()
     if evaluations is not None:
-      columns = metrics_csv.EVALUATION_COLUMNS
-      table = metrics_csv.MetricsCsv(directory, "evaluation.csv", columns)
+      table = rows.CsvFile(directory.path / rows.EVALUATION)
       for steps, values in evaluations.items():
         for episode in make_evaluation(steps, values).episodes:
           table.write(episode)

@@ -93,7 +93,7 @@ def test_scores_are_of_evaluations_or_of_whole_games(
   for path, score in zip(evaluated, (100.0, 300.0), strict=True):
     lines = ["env_steps,episode,episode_return,episode_length"]
     lines += [f"{n},{k},{score * n * k / 600},9" for n in (200, 400) for k in (1, 2)]
-    (path / "evaluation.csv").write_text("\n".join(lines))
+    (path / "evaluation.csv").write_text("\n".join([*lines, ""]))
   assert report.main(["out"]) == 0
   tables = read_tables(tmp_path / "out/report")
   returns = {

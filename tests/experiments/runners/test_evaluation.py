@@ -16,25 +16,6 @@ from explorax.environments import standard
 from explorax.experiments.runners import common, course
 
 
-class Recording:
-  """An observer that records its calls."""
-
-  def __init__(self, draws: bool = False):
-    self.draws = draws
-    self.rows: list[tuple[Any, float | None]] = []
-    self.begun = 0
-    self.ended: list[common.EvaluationEpisode] = []
-
-  def begin(self) -> None:
-    self.begun += 1
-
-  def row(self, frame: Any, r_int: float | None) -> None:
-    self.rows.append((frame, r_int))
-
-  def end(self, episode: common.EvaluationEpisode) -> None:
-    self.ended.append(episode)
-
-
 def choice() -> fakes.FakeEnvironment:
   """Rewards the number of the action."""
   return fakes.FakeEnvironment(
@@ -153,7 +134,7 @@ def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
 
 
 def with_env_steps(agent: types.Agent) -> types.Agent:
-  """Lets the evaluation core say, as r_int, which env_steps it is told."""
+  """Lets evaluations choose, as the action, the env_steps that the core is told."""
 
   def actor(evaluation: bool = False) -> types.ActorCore:
     policy = agent.actor(evaluation=evaluation)
@@ -161,30 +142,28 @@ def with_env_steps(agent: types.Agent) -> types.Agent:
       return policy
 
     def select_action(params, timestep, state):
-      action, inner = policy.select_action(params, timestep, state[0])
-      return action, (inner, params.env_steps)
+      _, state = policy.select_action(params, timestep, state)
+      return params.env_steps, state
 
-    return types.ActorCore(
-      lambda *place: (policy.init(*place), np.int32(0)),
-      select_action,
-      lambda state: {**policy.extras(state[0]), "r_int": state[1]},
-    )
+    return policy._replace(select_action=select_action)
 
   return dataclasses.replace(agent, actor=actor)
 
 
 def test_schedules_in_evaluation_go_by_the_steps_of_training(train):
-  watch = Recording()
+  evaluations: list[common.Evaluation] = []
   train(
-    fakes.fake(),
-    evaluation_environment=fakes.FakeEnvironment(episode_length=2),
+    choice(),
+    evaluation_environment=fakes.FakeEnvironment(
+      num_actions=50, episode_length=2, reward=lambda t, action: float(action)
+    ),
     eval_every=10,
     eval_episodes=2,
-    observer=watch,
+    on_evaluation=evaluations.append,
     change_agent=with_env_steps,
   )
-  env_steps = [r_int for _, r_int in watch.rows]
-  assert env_steps == [10, 11, 12, 10, 11, 12, 20, 21, 22, 20, 21, 22]
+  returns = [[x.episode_return for x in done.episodes] for done in evaluations]
+  assert returns == [[10 + 11] * 2, [20 + 21] * 2]
 
 
 @pytest.mark.parametrize("at_step", [3, 12])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from explorax.experiments.recording import returns as returns_lib
+from explorax.experiments.recording import curves
 
 pytestmark = pytest.mark.ops
 
@@ -12,12 +12,12 @@ pytestmark = pytest.mark.ops
 def test_means_equal_plain_loops(count):
   values = np.random.default_rng(count).normal(size=count)
   running = [np.mean(values[max(0, i - 99) : i + 1]) for i in range(count)]
-  np.testing.assert_allclose(returns_lib.running_mean(values, 100), running, atol=1e-12)
+  np.testing.assert_allclose(curves.running_mean(values, 100), running, atol=1e-12)
   if count == 0:
-    assert returns_lib.best_mean(values) is None
+    assert curves.best_mean(values) is None
     return
   best = max(running[99:]) if count >= 100 else None
-  assert returns_lib.best_mean(values) == pytest.approx(best)
+  assert curves.best_mean(values) == pytest.approx(best)
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,10 @@ def test_means_equal_plain_loops(count):
   ],
 )
 def test_returns_at_the_end_are_of_the_last_tenth_of_the_steps(
-  make_episode, env_steps, late
+  make_columns, env_steps, late
 ):
-  returns = returns_lib.Returns()
-  assert not len(returns.late(env_steps))
-  for number in range(1, 5):
-    returns.add(make_episode(number))
-  assert returns.late(env_steps).tolist() == late
-  assert returns.late(env_steps, "explorer").tolist() == [3.0]
+  assert not len(curves.late_returns(make_columns(0), env_steps))
+  episodes = make_columns(4)
+  assert curves.late_returns(episodes, env_steps).tolist() == late
+  of_policy = curves.of_policy(episodes, "explorer")
+  assert curves.late_returns(of_policy, env_steps).tolist() == [3.0]

@@ -1,4 +1,4 @@
-"""Detects that a learner's values diverge, or that its targets are cut."""
+"""Warnings of a run: its learner's values diverge, or its targets are cut."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

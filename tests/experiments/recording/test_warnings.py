@@ -4,8 +4,7 @@ import pytest
 
 from explorax.experiments import config as config_lib
 from explorax.experiments import output
-from explorax.experiments.recording import console, divergence, recorder
-from explorax.experiments.runners import common
+from explorax.experiments.recording import console, recorder, summary, warnings
 
 pytestmark = pytest.mark.ops
 
@@ -25,7 +24,7 @@ pytestmark = pytest.mark.ops
 def test_values_diverge_if_they_stay_above_the_bound(
   make_episode, q, bound, updates, diverges
 ):
-  watch = divergence.Divergence()
+  watch = warnings.Divergence()
   watch.add(make_episode(1)._replace(metrics={}))  # Before the first update.
   for value, number in zip(q, updates, strict=True):
     metrics = {"q": value, "q_bound": bound}
@@ -36,46 +35,27 @@ def test_values_diverge_if_they_stay_above_the_bound(
       assert f" {number:g}" in watch.message
 
 
-def test_a_run_of_several_seeds_warns_once_even_if_resumed(
-  make_episode, tmp_path, capsys
-):
+def test_a_run_of_several_seeds_warns_once(make_episode, tmp_path, capsys):
   config = config_lib.RunConfig(
     agent="dqn", env="x:y", seed=1, num_seeds=2, steps=10, runner="device"
   )
-
-  def record(directory, resumed=None):
-    made = recorder.Recorder(
-      directory,
-      config,
-      {},
-      solved_rule=lambda: None,
-      console=console.Console(None),
-      resumed=resumed,
-    )
-    for number in range(1, 4):
-      for seed in (1, 2):
-        metrics = {"q": -999.0 * seed, "q_bound": 20.0}
-        made.on_episode(
-          common.Episode(
-            number, number, 1.0, 1, "p", 600 * number, 1.0, 1.0, metrics, seed
-          )
-        )
-    saved = made.save()
-    made.finish("interrupted", {}, {}, 1.0)
-    return saved
-
   directory = output.RunDirectory.create(tmp_path / "run")
-  directory.write_json("config.json", {})
-  saved = record(directory)
+  record = {"env": config.env, "seed": 1}
+  made = recorder.Recorder(directory, config, record, console=console.Console(None))
+  for number in range(1, 4):
+    for seed in (1, 2):
+      metrics = {"q": -999.0 * seed, "q_bound": 20.0}
+      made.on_episode(
+        make_episode(number, learner_updates=600 * number, metrics=metrics, seed=seed)
+      )
+  made.finish(summary.End("interrupted", 1.0), {}, {})
   warning = capsys.readouterr().err
   assert "seed 1" in warning and "999" in warning and warning.count("\n") == 1
-  record(output.RunDirectory.create(tmp_path / "run", may_hold_run=True), saved)
-  assert capsys.readouterr().err == ""
 
 
 def test_targets_beyond_the_atoms_are_named_once(make_episode):
   record = {"config": {"target": {"max_abs_value": 100.0}}}
-  watch = divergence.CutTargets(record)
+  watch = warnings.CutTargets(record)
   for low, high in ((-3.0, 109.0), (-2.0, 1010.0)):
     assert watch.message is None
     metrics = {"target_min": low, "target_max": high}
@@ -83,6 +63,6 @@ def test_targets_beyond_the_atoms_are_named_once(make_episode):
   for number in ("-3", "1010", "100"):
     assert number in watch.message
   for other in ({}, {"config": {"target": {}}}, {"config": {"module": "x"}}):
-    silent = divergence.CutTargets(other)
+    silent = warnings.CutTargets(other)
     silent.add(make_episode(1)._replace(metrics=metrics))
     assert silent.message is None

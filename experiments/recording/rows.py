@@ -1,0 +1,154 @@
+"""The CSV files of a run: rows of episodes, of evaluation episodes, and of the log."""
+
+import csv
+import os
+import pathlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from explorax.experiments import errors, output
+from explorax.experiments.recording import console
+
+METRICS, EVALUATION, LEARNER = "metrics.csv", "evaluation.csv", "learner.csv"
+# File → its first columns; the metrics of its rows come after them.
+COLUMNS: Mapping[str, Sequence[str]] = {
+  METRICS: (
+    "episode",
+    "env_steps",
+    "episode_return",
+    "episode_length",
+    "policy",
+    "learner_updates",
+    "steps_per_second",
+    "wall_seconds",
+  ),
+  EVALUATION: ("env_steps", "episode", "episode_return", "episode_length"),
+  LEARNER: ("env_steps", "learner_updates", "steps_per_second", "wall_seconds"),
+}
+_TEXTS = ("policy",)
+_INTEGERS = ("episode", "env_steps", "episode_length", "learner_updates")
+
+Rows = Mapping[str, np.ndarray]  # Column → values `[N]`.
+
+
+class CsvFile:
+  """Appends rows of a runner to a file; `flush` writes them.
+
+  The first row determines the columns: those of `COLUMNS`, its metrics, and those that
+  later rows may have, as the learner's after its first update. Missing cells are empty.
+  """
+
+  def __init__(
+    self, path: pathlib.Path, later_metrics: Collection[str] = (), size: int = 0
+  ):
+    """Creates the file, or resumes it.
+
+    Args:
+      path: named as in `COLUMNS`.
+      later_metrics: names of metrics that the first row may lack.
+      size: the file's size at the checkpoint that the run resumes from; rows after it
+        are cut. 0 creates the file.
+
+    Raises:
+      OutputError: if the file cannot be written, or has lost rows.
+    """
+    self._path = path
+    self._later = set(later_metrics)
+    self._header: list[str] = []
+    self._names: set[str] = set()
+    self._refused: set[str] = set()
+    if size and (not path.exists() or path.stat().st_size < size):
+      raise errors.OutputError(
+        f"{path} has lost rows, so the run cannot resume; restore the file, or choose "
+        "another --output."
+      )
+    with output.write_errors(path):
+      path.touch()
+      os.truncate(path, size)
+      self._file = open(path, "a+", newline="", encoding="utf-8")  # noqa: SIM115
+    self._writer = csv.writer(self._file, lineterminator="\n")
+    if size:
+      self._file.seek(0)
+      self._set_header(next(csv.reader(self._file)))
+
+  def write(self, row: Any) -> None:
+    """Appends a row of a runner; warns of a metric without a column, and omits it."""
+    cells = {name: f"{value:.9g}" for name, value in row.metrics.items()}
+    with output.write_errors(self._path):
+      if not self._header:
+        self._begin(cells)
+      for name in COLUMNS[self._path.name]:
+        cells[name] = getattr(row, name)
+      self._writer.writerow([cells.get(name, "") for name in self._header])
+    if not cells.keys() <= self._names:
+      self._warn(cells.keys() - self._names)
+
+  def flush(self, *, to_disk: bool = False) -> int:
+    """Writes the rows so far; returns the size of the file.
+
+    Args:
+      to_disk: waits until they would survive a crash of the machine.
+    """
+    with output.write_errors(self._path):
+      self._file.flush()
+      if to_disk:
+        os.fsync(self._file.fileno())
+      return os.fstat(self._file.fileno()).st_size
+
+  def close(self) -> None:
+    """Closes the file, which has a header even if it has no row."""
+    with output.write_errors(self._path):
+      if not self._header:
+        self._begin(())
+      self._file.close()
+
+  def _begin(self, metrics: Collection[str]) -> None:
+    """Writes the header."""
+    first = sorted(set(metrics) - self._later)
+    self._set_header([*COLUMNS[self._path.name], *first, *sorted(self._later)])
+    self._writer.writerow(self._header)
+
+  def _set_header(self, names: list[str]) -> None:
+    self._header, self._names = names, set(names)
+
+  def _warn(self, names: set[str]) -> None:
+    if names <= self._refused:
+      return
+    self._refused |= names
+    console.print_error(
+      f"{self._path.name} has no column for {', '.join(sorted(names))}, which was not "
+      "in its first row; report every metric from the first episode on."
+    )
+
+
+def read(path: pathlib.Path) -> dict[str, np.ndarray]:
+  """The columns of a file: policies are texts, and empty cells of metrics are NaN.
+
+  Raises:
+    ValueError: if a cell cannot be read.
+  """
+  text = path.read_text(encoding="utf-8")
+  complete = text[: text.rfind("\n") + 1]  # The run may be in the middle of a row.
+  lines = list(csv.reader(complete.splitlines()))
+  if not lines:
+    return empty(path.name)
+  header, *rows = lines
+  columns: Sequence[Sequence[str]] = [*zip(*rows, strict=True)] or [()] * len(header)
+  return {
+    name: _column(name, cells) for name, cells in zip(header, columns, strict=True)
+  }
+
+
+def empty(name: str) -> dict[str, np.ndarray]:
+  """The columns of a file without rows."""
+  return {column: _column(column, ()) for column in COLUMNS[name]}
+
+
+def _column(name: str, cells: Sequence[str]) -> np.ndarray:
+  if name in _TEXTS:
+    return np.array(cells, np.str_)
+  if name in _INTEGERS:
+    return np.array([int(cell) for cell in cells], np.int64)
+  return np.array([float(cell or "nan") for cell in cells], np.float64)
