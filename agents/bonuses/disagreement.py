@@ -1,7 +1,7 @@
 """The bonus of the disagreement of forward models."""
 
 import dataclasses
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import dm_env
 import jax
@@ -36,8 +36,6 @@ class Disagreement(types.Bonus):
   Source: Pathak et al. (2019), and its code (exploration-by-disagreement), whose models
   have four residual blocks, and whose σ is of discounted sums of the bonus over time.
   """
-
-  min_members: ClassVar[int] = 0  # It sees observations alone.
 
   # All of the code, if nothing else is said.
   num_models: ranges.AtLeastTwo = 5  # M.

@@ -1,7 +1,7 @@
 """The elliptical episodic bonus, alone or times a lifelong one."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import dm_env
 import jax
@@ -25,8 +25,6 @@ class E3B(types.Bonus):
   episode's first observation 0. Here nothing arrives at that one, so that it has none.
   """
 
-  min_members: ClassVar[int] = 0  # It sees observations alone.
-
   # 1024 features, learning rate 1e-4 (the code).
   model: dynamics.Dynamics = dataclasses.field(
     default_factory=lambda: dynamics.Dynamics(embedding_size=1024)
@@ -44,13 +42,8 @@ class E3B(types.Bonus):
     lifelong, end = self._build_lifelong(observation_spec, num_actions)
 
     def observe(
-      weights: Any,
-      root: jax.Array,
-      observation: jax.Array,
-      action: jax.Array,
-      last: jax.Array,
+      weights: Any, root: jax.Array, observation: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-      del action, last  # The bonus is of the observation, also of the last one.
       features = models.embed(weights, observation[None])[0]
       return exploration.elliptical_bonus(root, features)
 
@@ -72,7 +65,7 @@ class E3B(types.Bonus):
       moments = exploration.update_moments(moments, r_int, inputs.mask)
       return exploration.over_deviation(moments, r_int), (moments, inner)
 
-    acting = types.Acting(
+    acting = types.of_observations(
       new_ellipsoid,
       begin_episode=lambda root: new_ellipsoid(),
       observe=observe,
@@ -88,9 +81,10 @@ class E3B(types.Bonus):
     if self.lifelong is None:
       return None, "transition"
     built = self.lifelong.build(observation_spec, num_actions)
-    if built.acting is not None or self.lifelong.min_members:
+    learning = built.learning
+    if built.acting is not None or learning is None or learning.needs_values_only:
       raise ValueError(
         f"E3B.lifelong is {self.lifelong}, but it has to be a bonus that the learner "
         "computes from observations alone; use rnd.RND or icm.ICM, for instance."
       )
-    return built.learning, built.end
+    return learning, built.end

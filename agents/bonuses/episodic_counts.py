@@ -24,17 +24,12 @@ def make_acting(
   num_states, state_of = counts.make_states(observation_spec, num_buckets)
 
   def observe(
-    weights: tuple[()],
-    state: exploration.EpisodicCounts,
-    observation: jax.Array,
-    action: jax.Array,
-    last: jax.Array,
+    weights: tuple[()], state: exploration.EpisodicCounts, observation: jax.Array
   ) -> tuple[jax.Array, exploration.EpisodicCounts]:
-    del weights, action, last  # Visits are of observations, also of the last one.
     visits, state = exploration.count_episodic_visit(state, state_of(observation))
     return value(visits), state
 
-  return types.Acting(
+  return types.of_observations(
     lambda: exploration.init_episodic_counts(num_states),
     exploration.clear_episodic_counts,
     observe,

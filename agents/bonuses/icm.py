@@ -1,7 +1,6 @@
 """The bonus of the intrinsic curiosity module."""
 
 import dataclasses
-from typing import ClassVar
 
 import dm_env
 import jax
@@ -20,8 +19,6 @@ class ICM(types.Bonus):
   Source: Pathak et al. (2017), and its code (noreward-rl, `src/model.py` and
   `src/constants.py`), whose η = 0.01 is the agent's β here.
   """
-
-  min_members: ClassVar[int] = 0  # It sees observations alone.
 
   # Weights of 1 − β and β with β = 0.2, 288 features, ten times the agent's learning
   # rate of 1e-4 (all of the code).

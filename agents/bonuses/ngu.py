@@ -111,7 +111,7 @@ class NeverGiveUp(types.Bonus):
         seen, self.hidden_sizes, self.rnd_size, torso=self.torso
       )
       optimizers["predictor"] = self._adam(self.rnd_learning_rate)
-    acting = types.Acting(
+    acting = types.of_observations(
       init=self._init,
       begin_episode=self._begin_episode,
       observe=self._make_observe(f, rnd, observation_spec),
@@ -164,10 +164,7 @@ class NeverGiveUp(types.Bonus):
       weights: ngu_training.Weights,
       state: ActorState,
       observation: jax.Array,
-      action: jax.Array,
-      last: jax.Array,
     ) -> tuple[jax.Array, ActorState]:
-      del action, last  # Novelty belongs to the observation, also to the last one.
       r_int, memory = exploration.episodic_novelty(
         state.memory,
         controllable(weights, observation),

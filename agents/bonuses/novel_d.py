@@ -1,7 +1,7 @@
 """The bonus of the difference of novelties."""
 
 import dataclasses
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import dm_env
 import jax
@@ -21,8 +21,6 @@ class NovelD(types.Bonus):
 
   Source: Zhang et al. (2021), and its code (NovelD, `src/algos/bebold.py`).
   """
-
-  min_members: ClassVar[int] = 0  # It sees observations alone.
 
   alpha: ranges.NonNegativeFloat = 0.5  # α (the code; E3B's repository has 0.1).
   num_buckets: ranges.PositiveInt = 1 << 16  # States; see `counts.Counts`.

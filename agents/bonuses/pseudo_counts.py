@@ -66,15 +66,10 @@ class PseudoCounts(types.Bonus):
       )
 
     def observe(
-      weights: tuple[()],
-      model: exploration.DensityModel,
-      observation: jax.Array,
-      action: jax.Array,
-      last: jax.Array,
+      weights: tuple[()], model: exploration.DensityModel, observation: jax.Array
     ) -> tuple[jax.Array, exploration.DensityModel]:
-      del weights, action, last  # An episode's last picture counts, too.
       gain, model = exploration.observe_picture(model, picture(observation))
       return exploration.pseudo_count_bonus(gain), model
 
-    acting = types.Acting(init, begin_episode=None, observe=observe)
+    acting = types.of_observations(init, begin_episode=None, observe=observe)
     return types.IntrinsicReward("destination", acting)

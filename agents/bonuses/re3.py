@@ -1,7 +1,7 @@
 """The bonus of state entropy, by random encoders."""
 
 import dataclasses
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import dm_env
 import jax
@@ -25,8 +25,6 @@ class RE3(types.Bonus):
   transition out of x.
   """
 
-  min_members: ClassVar[int] = 0  # It sees observations alone.
-
   num_neighbors: ranges.PositiveInt = 3  # k, without x' itself (the code).
   memory_capacity: ranges.PositiveInt = 10_000  # Agent steps (the code for A2C).
   embedding_size: ranges.PositiveInt = 64  # Of f (the code for A2C).
@@ -42,13 +40,8 @@ class RE3(types.Bonus):
     )
 
     def observe(
-      weights: Any,
-      memory: exploration.EpisodicMemory,
-      observation: jax.Array,
-      action: jax.Array,
-      last: jax.Array,
+      weights: Any, memory: exploration.EpisodicMemory, observation: jax.Array
     ) -> tuple[jax.Array, exploration.EpisodicMemory]:
-      del action, last  # The bonus is of the observation, also of the last one.
       embedding = features.apply(weights, observation[None])[0]
       return exploration.nearest_distance(memory, embedding, self.num_neighbors)
 
@@ -58,7 +51,7 @@ class RE3(types.Bonus):
       moments = exploration.update_moments(moments, inputs.stored, inputs.mask)
       return jnp.log1p(exploration.over_deviation(moments, inputs.stored)), moments
 
-    acting = types.Acting(
+    acting = types.of_observations(
       lambda: exploration.init_episodic_memory(
         self.memory_capacity, self.embedding_size
       ),

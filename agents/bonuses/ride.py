@@ -1,7 +1,6 @@
 """The bonus of rewarding impact."""
 
 import dataclasses
-from typing import ClassVar
 
 import dm_env
 import jax
@@ -22,8 +21,6 @@ class RIDE(types.Bonus):
   `src/algos/ride.py`). There, an episode's first observation is counted in the episode
   before, and an episode's last impact is that on the first observation of the next.
   """
-
-  min_members: ClassVar[int] = 0  # It sees observations alone.
 
   # 128 features, forward loss × 10, inverse loss × 0.1, learning rate 1e-4 (the code,
   # whose optimiser is RMSProp).

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import dm_env
 import jax
@@ -44,8 +44,6 @@ class RND(types.Bonus):
   as large. With moments that decay, it therefore grows without bound as novelty
   vanishes.
   """
-
-  min_members: ClassVar[int] = 0  # It sees observations alone.
 
   # The Q-network's (paper 4, appendix D.1).
   hidden_sizes: tuple[ranges.PositiveInt, ...] = (50, 50)

@@ -1,7 +1,7 @@
 """The bonus of counts of hash codes."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import dm_env
 import jax
@@ -22,8 +22,6 @@ class SimHash(types.Bonus):
   count the codes of all workers together; here each actor has its counts.
   """
 
-  min_members: ClassVar[int] = 0  # It sees observations alone.
-
   num_bits: ranges.PositiveInt = 128  # Of a code (rllab's `HashingBonusEvaluator`).
   num_buckets: ranges.PositiveInt = 1 << 20  # Of the table (about the same source's).
 
@@ -35,19 +33,14 @@ class SimHash(types.Bonus):
     )
 
     def observe(
-      weights: Any,
-      counts: jax.Array,
-      observation: jax.Array,
-      action: jax.Array,
-      last: jax.Array,
+      weights: Any, counts: jax.Array, observation: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-      del action, last  # Visits are of observations, also of the last one.
       code = projection.apply(weights, observation[None])[0] > 0
       bucket = exploration.hash_observation(code, self.num_buckets)
       counts = exploration.count_visit(counts, bucket, jnp.int32(0))
       return exploration.count_bonus(counts, bucket, jnp.int32(0), 0.0), counts
 
-    acting = types.Acting(
+    acting = types.of_observations(
       lambda: exploration.init_counts(self.num_buckets, 1),
       begin_episode=None,
       observe=observe,

@@ -111,6 +111,28 @@ class Acting(NamedTuple):
   refresh: Callable[[Any, Any], Any] | None = None
 
 
+def of_observations(
+  init: Callable[[], Any],
+  begin_episode: Callable[[Any], Any] | None,
+  observe: Callable[[Any, Any, jax.Array], tuple[jax.Array, Any]],
+  training: Training | None = None,
+  refresh: Callable[[Any, Any], Any] | None = None,
+) -> Acting:
+  """The half whose value is of x_t alone, also on an episode's last row.
+
+  Args:
+    init, begin_episode, training, refresh: as in `Acting`.
+    observe: (weights, state, x_t) → (value, state).
+  """
+
+  def observe_row(
+    weights: Any, state: Any, observation: jax.Array, *action_and_last: jax.Array
+  ) -> tuple[jax.Array, Any]:
+    return observe(weights, state, observation)
+
+  return Acting(init, begin_episode, observe_row, training, refresh)
+
+
 class Learning(NamedTuple):
   """The half that is computed in the learner, with the current networks.
 
@@ -118,8 +140,8 @@ class Learning(NamedTuple):
     init: (key) → state.
     compute: (state, Inputs) → (r_int `[N]` of the transitions, without gradient,
       state).
-    needs_values_only: whether it has no state and reads no observation. The priorities
-      of new windows then include it.
+    needs_values_only: whether it has no state and reads no observation, but values or
+      TD errors. The priorities of new windows then include it.
   """
 
   init: Callable[[jax.Array], Any]

@@ -139,7 +139,8 @@ class OnlineBonus:
     if isinstance(action_space, gymnasium.spaces.Discrete):
       self._first_action, num_actions = int(action_space.start), int(action_space.n)
     self._bonus = bonus.build(spec, num_actions)
-    if self._bonus.learning is not None and bonus.min_members > 0:
+    learning = self._bonus.learning
+    if learning is not None and learning.needs_values_only:
       raise TypeError(
         f"{type(bonus).__name__} is a bonus of an agent's values, which are not known "
         "here; use one of observations, as counts.Counts, rnd.RND or ngu.NeverGiveUp."

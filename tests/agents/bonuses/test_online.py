@@ -67,8 +67,6 @@ class Trained(types.Bonus):
   With a learning half, which keeps sums as well, r_int is a hundred times as large.
   """
 
-  min_members = 0
-
   def __init__(self, keeps_weights, learns):
     self.refresh = (lambda held, fresh: held) if keeps_weights else None
     self.learning = types.Learning(self.init, self.compute) if learns else None
