@@ -166,8 +166,7 @@ class RunConfig(ranges.Checked):
   )
   video: bool = flags.field(
     False,
-    "Records the last and the best evaluation episode as videos/step_*.gif, with "
-    "the intrinsic reward below the pictures if the actor computes one. The "
+    "Records the last and the best evaluation episode as videos/step_*.gif. The "
     "environment must support rendering; needs explorax[video].",
     _EVALUATION,
   )
@@ -198,7 +197,7 @@ class RunConfig(ranges.Checked):
     None,
     "Directory of config.json, metrics.csv, learner.csv, TensorBoard events, "
     "checkpoints/, curve.png, summary.json and, on bsuite, bsuite's CSV; "
-    "evaluation.csv, r_int.png and videos/ if the run is evaluated. With --seeds "
+    "evaluation.csv and videos/ if the run is evaluated. With --seeds "
     "each seed has these files in seedSEED/, and curve.png and summary.json cover "
     "all seeds. [runs/AGENT-ENV-CHANGES-seedSEED in the current directory, where "
     "CHANGES are the settings of --set, the runner and others that are not the "

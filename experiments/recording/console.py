@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from typing import TextIO
 
 _CLEAR = "\r\x1b[K"  # The line of the cursor.
@@ -36,15 +35,6 @@ class Console:
     if self.is_terminal:
       self._status = text[: shutil.get_terminal_size().columns - 1]
       self._write(_CLEAR + self._status)
-
-  @contextlib.contextmanager
-  def importing(self) -> Iterator[None]:
-    """Shows on a terminal that the program is importing."""
-    self.status("importing")
-    try:
-      yield
-    finally:
-      self.status("")
 
   def _write(self, text: str) -> None:
     """Writes `text` and flushes."""

@@ -1,9 +1,9 @@
-"""The progress of a run, a sweep or a figure, one line at a time."""
+"""The progress of a run, one line at a time."""
 
 import collections
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from explorax.experiments.recording import console as console_lib
@@ -166,36 +166,6 @@ class RunProgress:
         if name in episode.metrics
       ]
     return " | ".join(parts)
-
-
-class TaskProgress:
-  """Shows the share of the work of many tasks that is done, and the time left."""
-
-  def __init__(self, console: console_lib.Console, weights: Mapping[int, float]):
-    """Starts the clock; `weights` are task index → its amount of work."""
-    self._display = Display(console)
-    self._weights = weights
-    self._shares = dict.fromkeys(weights, 0.0)
-    self._finished: set[int] = set()
-
-  def finish(self, index: int) -> None:
-    """The task with this index is done, or has failed."""
-    self._finished.add(index)
-    self.update({})
-
-  def update(self, shares: Mapping[int, float]) -> None:
-    """Sets the shares done of running tasks, and shows them from time to time."""
-    self._shares |= shares
-    self._shares |= dict.fromkeys(self._finished, 1.0)
-    done = sum(w * min(1.0, self._shares[index]) for index, w in self._weights.items())
-    finished = f"{len(self._finished)} of {len(self._weights)} tasks are finished"
-    text = f"{finished} (the percentage is of all their steps)"
-    fraction = done / sum(self._weights.values()) if self._weights else 1.0
-    self._display.update(fraction, lambda: text)
-
-  def close(self) -> None:
-    """Removes the status line; the next update shows it again."""
-    self._display.close()
 
 
 def _count(noun: str, number: int, total: int | None) -> str:
