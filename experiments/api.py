@@ -28,12 +28,13 @@ from explorax.environments import identity, jax_adapter
 from explorax.experiments import callbacks, errors, presets, session, trained
 from explorax.experiments import config as config_lib
 from explorax.experiments import flags as flags_lib
+from explorax.experiments import results as results_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.runners import common
 
 Agent = trained.Agent
 Policy = trained.Policy
-Result = session.Result
+Result = results_lib.Result
 # `kind:name`, or an environment of any protocol that `environments.wrap` takes.
 Environment: TypeAlias = "str | environments.AnyEnvironment"
 

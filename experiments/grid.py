@@ -31,6 +31,7 @@ from explorax.experiments import (
   signals,
 )
 from explorax.experiments import config as config_lib
+from explorax.experiments import parts as parts_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import summary
@@ -176,7 +177,7 @@ def configs(
       "output": path,
     }
     try:
-      found[path], _ = session.resolve(config_lib.from_flags(values))
+      found[path], _ = parts_lib.resolve(config_lib.from_flags(values))
     except ValueError as error:
       raise errors.SetUpError(f"{name} on {env}: {error}") from error
   return list(found.values())
@@ -228,11 +229,11 @@ def _checked(
 ) -> config_lib.RunConfig:
   name = f"{settings_lib.join_name(config.agent, config.settings)} on {config.env}"
   try:
-    parts = session.make_parts(config.runs()[0])
+    parts = parts_lib.make(config.runs()[0])
   except (ValueError, TypeError) as error:
     raise errors.SetUpError(f"{name}: {error}") from error
   with contextlib.closing(parts):
-    if few := session.few_updates(parts):
+    if few := parts_lib.few_updates(parts):
       console.line(f"{name}: {few}")
     return dataclasses.replace(config, episodes=parts.config.episodes)
 
@@ -332,7 +333,7 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
     return False
   recorded, requested = (
     directory.read_settings(),
-    session.settings_record(*session.resolve(run)),
+    session.settings_record(*parts_lib.resolve(run)),
   )
   config_lib.check_resumable(directory.given, recorded, requested)
   return not config_lib.is_extended(recorded, requested)
@@ -358,7 +359,7 @@ def set_up_seeds(
     argv: the command line, for config.json.
     console: for progress and results.
   """
-  config, agent_config = session.resolve(config)
+  config, agent_config = parts_lib.resolve(config)
   directory = output.RunDirectory.create(
     config.output, may_hold_run=True, is_locked=True
   )

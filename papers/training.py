@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from explorax.experiments import config as config_lib
+from explorax.experiments import parts as parts_lib
 from explorax.experiments import pool, session
 from explorax.experiments.runners import common
 
@@ -27,7 +28,7 @@ class Trained(NamedTuple):
 
 def train(
   config: config_lib.RunConfig,
-  given: session.CallerObjects | None = None,
+  given: parts_lib.CallerObjects | None = None,
   *,
   on_episode: Callable[[common.Episode], None] | None = None,
   is_over: Callable[[], bool] = lambda: False,
@@ -80,7 +81,7 @@ def train(
       on_activity=begin,
       stop=stop,
     ),
-    given or session.CallerObjects(),
+    given or parts_lib.CallerObjects(),
   )
   if not is_over() and any(result.interrupted for result in results.values()):
     raise pool.StoppedError

@@ -33,10 +33,10 @@ from explorax.experiments import (
   presets,
   report,
   run,
-  session,
   sweep,
   tuning,
 )
+from explorax.experiments import parts as parts_lib
 from explorax.experiments import settings as settings_lib
 from explorax.papers import registry, reproduce
 
@@ -162,7 +162,7 @@ def _parse_run(argv: list[str]) -> None:
   # A file is of a run that is not there.
   others = ("list_agents", "list_envs", "list_settings", "help", "config")
   if not any(given[name] for name in others):
-    session.resolve(config.from_flags(given))
+    parts_lib.resolve(config.from_flags(given))
 
 
 def _parse_sweep(argv: list[str]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from explorax import environments, ranges
 from explorax.experiments import config as config_lib
-from explorax.experiments import session
+from explorax.experiments import parts as parts_lib
 from explorax.experiments.reports import markdown
 from explorax.papers import claims, layers, panels, significance, training, types
 from explorax.papers.bonuses import navix_tasks
@@ -233,7 +233,7 @@ def run(settings: types.Settings) -> types.Results:
       steps=num_steps,
       eval_episodes=0,
     ),
-    session.CallerObjects(
+    parts_lib.CallerObjects(
       environment=environments.wrap(navix_tasks.make(name), seed=seed)
     ),
     on_episode=lambda x: ends.append((x.env_steps, x.episode_return)),

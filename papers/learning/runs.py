@@ -31,7 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import grid, output, processes, session
+from explorax.experiments import grid, output, processes
+from explorax.experiments import parts as parts_lib
 from explorax.experiments.recording import console
 from explorax.experiments.reports import runs as runs_lib
 from explorax.papers.learning import experiments, tables
@@ -68,7 +69,7 @@ def cells(names: Sequence[str], folder: str) -> list[Cell]:
           if experiment.eval_every is None
           else experiment.eval_episodes,
         )
-        found.append(Cell(name, label, env, session.resolve(config)[0]))
+        found.append(Cell(name, label, env, parts_lib.resolve(config)[0]))
   return found
 
 

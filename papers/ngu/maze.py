@@ -12,7 +12,8 @@ import numpy as np
 from explorax import environments, ranges
 from explorax.environments import disco_maze
 from explorax.experiments import config as config_lib
-from explorax.experiments import presets, session
+from explorax.experiments import parts as parts_lib
+from explorax.experiments import presets
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import statistics
 from explorax.experiments.runners import common
@@ -137,7 +138,7 @@ def _run(settings: types.Settings) -> types.Results:
       eval_every=settings["eval_every"],
       eval_episodes=settings["eval_episodes"],
     ),
-    session.CallerObjects(
+    parts_lib.CallerObjects(
       agent, environment, environments.wrap(maze, seed=seed + _EVALUATION_SEED)
     ),
   )

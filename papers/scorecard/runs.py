@@ -20,7 +20,8 @@ import numpy as np
 from explorax import ranges
 from explorax.environments import deep_sea, jax_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import presets, session
+from explorax.experiments import parts as parts_lib
+from explorax.experiments import presets
 from explorax.papers import training, types
 from explorax.papers.tdu import runs as deep_sea_runs
 
@@ -326,7 +327,7 @@ def compute(settings: types.Settings) -> types.Results:
   if settings.get("own_mapping", False):
     sea, _ = jax_environments.make(env.removeprefix("jax:"))
     assert isinstance(sea, deep_sea.DeepSea)
-    given = session.CallerObjects(params=deep_sea_runs.own_mappings(sea, seeds))
+    given = parts_lib.CallerObjects(params=deep_sea_runs.own_mappings(sea, seeds))
   trained = training.train(
     config_lib.RunConfig(
       agent=settings["agent"],

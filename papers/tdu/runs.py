@@ -10,7 +10,8 @@ import numpy as np
 from explorax import environments
 from explorax.environments import binary_tree, deep_sea, jax_types
 from explorax.experiments import config as config_lib
-from explorax.experiments import presets, session
+from explorax.experiments import parts as parts_lib
+from explorax.experiments import presets
 from explorax.experiments.runners import common
 from explorax.papers import training, types
 
@@ -76,7 +77,7 @@ def train(
     config_lib.RunConfig(
       runner="device", seed=first, num_seeds=1 + len(others), **end, eval_episodes=0
     ),
-    session.CallerObjects(
+    parts_lib.CallerObjects(
       agent=preset.make_agent(config, environments.spec(adapter)),
       environment=adapter,
       params=own_params,
