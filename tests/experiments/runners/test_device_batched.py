@@ -67,8 +67,8 @@ def train(
 
 def advance(agent, batch, hooks=common.NO_HOOKS, *, seed=0, **limits):
   """A run that has come to its limits, without its end."""
-  config = config_lib.RunConfig(runner="device", **limits)
-  run = device.SteppedRun(agent, batch, seed, config, hooks.on_episode)
+  config = config_lib.RunConfig(runner="device", seed=seed, **limits)
+  run = device.SteppedRun(agent, batch, config, hooks.on_episode)
   while not run.is_done:
     run.advance()
   return run
