@@ -149,7 +149,7 @@ def test_the_adapter_a_scan_and_a_batch_give_the_same_episode():
   maze = disco_maze.DiscoMaze(5)
   params = maze.default_params()
   adapter = jax_adapter.JaxEnvironment(maze, seed=5)
-  key = adapter.save()[0]["key"]
+  key = adapter._key
   timesteps, actions = [adapter.reset()], []
   while not timesteps[-1].last() and len(actions) < 12:
     actions.append(_open_action(timesteps[-1].observation))
