@@ -282,7 +282,7 @@ class DistributedRun(local.LocalRun):
       try:
         played = ray.get(reference)
       except ray.exceptions.RayTaskError as error:
-        raise self._stopped(number, f"stopped: {error.cause}") from error
+        raise ActingError(f"actor {number} stopped: {error.cause}") from error
       except ray.exceptions.RayError:
         self._replace(number, "died (it was killed, ran out of memory or crashed)")
       else:
@@ -357,11 +357,7 @@ class DistributedRun(local.LocalRun):
       writer.end_episode()
     self._failures[number] += 1
     if self._failures[number] == _MAX_FAILURES:
-      raise self._stopped(number, f"{why}, {_MAX_FAILURES} times in a row")
+      raise ActingError(f"actor {number} {why}, {_MAX_FAILURES} times in a row")
     self._on_message(f"actor {number} {why}; another one takes its place.")
     self._actors[number] = self._start_actor()
     self._ask(number)
-
-  def _stopped(self, number: int, why: str) -> common.StoppedError:
-    place = f"stopped at environment step {self.env_steps}, seed {self._config.seed}"
-    return common.StoppedError(f"{place}: actor {number} {why}", self.weights())
