@@ -59,7 +59,7 @@ FLAGS = """
 --runner=nope | --runner=device | --replay=nope | --undefok=steps | --flagfile=x
 --nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
 --checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=-1
---log_every=0 | --callback=nope:Nothing | --callback=json:dumps
+--log_every=0 | --callback=nope:Nothing
 --seeds=0 | --seeds=-1 | --num_envs=0 | --num_actors=2
 --ray_address=localhost:1
 --video=maybe | --logger=nope | --output= | --output=~nosuchuser/x
