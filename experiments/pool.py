@@ -4,6 +4,7 @@ import collections
 import functools
 import multiprocessing
 import os
+import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import connection as connection_lib
@@ -140,7 +141,8 @@ class _Process:
 
 
 def _serve(function: Function, connection: Any) -> None:
-  """The life of a process: it ends with the one that started it."""
+  """The life of a process: it ends with the one that started it, or is ended by it."""
+  signal.signal(signal.SIGINT, signal.SIG_IGN)  # A terminal sends it to all processes.
   _use_one_core()
   while True:
     try:

@@ -48,7 +48,6 @@ def make(
   names = ", ".join(map(page.code, agents))
   report.add(f"{summary.count(len(runs), 'run')} of {names}{missing}.")
   report.add(*(f"**Note.** {text}" for text in remarks))
-  report.shown += remarks
   if logs:
     bsuite.add_to(report, bsuite.compute(logs), dict(_lengths(runs)))
   if games is not None:
@@ -58,6 +57,7 @@ def make(
     if logs and len(drawn) > _MAX_CURVES:
       drawn = [env for env in drawn if not env.startswith("bsuite:")]
     compare.add_to(report, compared, drawn)
+  report.shown += remarks
   _add_runs(report, found, command, has_bsuite=bool(logs))
   return report
 
