@@ -232,9 +232,12 @@ def test_refuses_in_a_sentence(capsys):
     policy.act(np.zeros((2, *policy.spec.observations.shape)))
   with pytest.raises(ValueError, match=r"config\.json"):
     explorax.load(".")
-  for argv in ([FILE, "--env=jax:chain/6"], [FILE, "--set", "hidden_sizes=5"]):
-    assert evaluate.main(argv) == 2
-    assert FILE in capsys.readouterr().err
+  for flag, text in (
+    ("--env=jax:chain/6", "jax:chain/6"),
+    ("--set=hidden_sizes=5", FILE),
+  ):
+    assert evaluate.main([FILE, flag]) == 2
+    assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -242,7 +245,7 @@ def test_refuses_in_a_sentence(capsys):
   [
     ({"env": "evil:make"}, "--env=evil:make"),
     ({"env": "gym:evil:Foo-v0"}, "--env=gym:evil:Foo-v0"),
-    ({"settings": ["beta=0.1", "bonus=evil:Name"]}, "--set bonus=evil:Name"),
+    ({"settings": ["beta=0.1", "bonus=evil:Name"]}, "evil:Name"),
     ({"settings": ["bonus=evil.Name()"]}, "--set 'bonus=evil.Name()'"),
     ({"settings": ["bonus=(evil).Name()"]}, "--set 'bonus=(evil).Name()'"),
     ({"settings": ["beta=(evil).Name()"]}, "beta"),
