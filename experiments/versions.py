@@ -10,7 +10,10 @@ from typing import Any
 
 import jax
 
-_PACKAGES = ("explorax", "jax", "jaxlib", "dm-haiku", "optax", "numpy", "gymnasium")
+_PACKAGES = (
+  *("explorax", "jax", "jaxlib", "dm-haiku", "optax", "numpy"),
+  *("bsuite", "gymnasium", "ale-py"),
+)
 
 
 def collect() -> dict[str, Any]:

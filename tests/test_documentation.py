@@ -144,9 +144,10 @@ def _execute(block: str) -> dict[str, Any]:
 
 @pytest.fixture
 def directory_of_files(tmp_path, monkeypatch):
-  """An empty directory with the files that the pages write (`# name.py`)."""
+  """A directory with the files that the pages write (`# name.py`) and tables to try."""
   monkeypatch.chdir(tmp_path)
   monkeypatch.syspath_prepend(tmp_path)
+  (tmp_path / "papers").symlink_to(ROOT / "papers")
   for page in PAGES:
     for block in _blocks(page, "python"):
       if name := re.match(r"# (\w+\.py)\n", block):
@@ -155,10 +156,14 @@ def directory_of_files(tmp_path, monkeypatch):
   return tmp_path
 
 
-def _parse_run(argv: list[str]) -> None:
-  given = flags.parse(
+def _flags_of_run(argv: list[str]) -> dict[str, Any]:
+  return flags.parse(
     argv, config.RunConfig, run.Flags, command.Compiling, command.Common
   )
+
+
+def _parse_run(argv: list[str]) -> None:
+  given = _flags_of_run(argv)
   # A file is of a run that is not there.
   others = ("list_agents", "list_envs", "list_settings", "help", "config")
   if not any(given[name] for name in others):
@@ -233,7 +238,7 @@ def test_commands_of_the_pages_run(page, chosen, directory_of_files, capsys):
   summary = json.loads(pathlib.Path("here/summary.json").read_text())
   assert summary["status"] == "finished" and summary["learner_updates"] > 0
   assert summary["episodes"] >= 2 if is_on_device else summary["episodes"] == 2
-  _check_files(pathlib.Path("here"), config.parse(argv))
+  _check_files(pathlib.Path("here"), config.from_flags(_flags_of_run(argv)))
 
 
 def _check_files(directory: pathlib.Path, asked: config.RunConfig) -> None:
@@ -248,7 +253,7 @@ def _check_files(directory: pathlib.Path, asked: config.RunConfig) -> None:
   found = {name: [*directory.glob(name)] for name in named}
   assert all(len(paths) == 1 for paths in found.values()), found
   tops = {name.split("/")[0] for name in named}
-  there = {path.name for path in directory.iterdir()}
+  there = {path.name for path in directory.iterdir() if path.name != ".lock"}
   assert len(tops) == len(there)
 
 

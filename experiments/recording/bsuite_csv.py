@@ -1,5 +1,6 @@
 """bsuite's CSV of a run, which bsuite's own analysis reads."""
 
+import math
 import os
 import pathlib
 from collections.abc import Mapping
@@ -32,9 +33,19 @@ class BsuiteCsv:
     self,
     directory: pathlib.Path,
     bsuite_id: str,
+    num_episodes: int | None,
     saved: Mapping[str, Any] | None = None,
   ):
-    """Creates the file in `directory`, or resumes it from what `save` returned."""
+    """Creates the file in `directory`, or resumes it from what `save` returned.
+
+    Args:
+      directory: of the run.
+      bsuite_id: as `deep_sea/0`.
+      num_episodes: those after it are not logged; None for no limit. The device runner
+        may end a few more.
+      saved: what `save` returned.
+    """
+    self._num_episodes = math.inf if num_episodes is None else num_episodes
     state = {"size": 0, "steps": 0, "total_return": 0.0, "totals": {}, **(saved or {})}
     self._path = directory / "bsuite" / bsuite_sweeps.csv_name(bsuite_id)
     self._steps: int = state["steps"]
@@ -74,7 +85,8 @@ class BsuiteCsv:
     episode_return = float(f"{episode.episode_return:.7g}")
     self._steps += episode.episode_length
     self._total_return += episode_return
-    if not bsuite_sweeps.is_logged(episode.episode):
+    is_beyond = episode.episode > self._num_episodes
+    if is_beyond or not bsuite_sweeps.is_logged(episode.episode):
       return
     columns = {
       "steps": self._steps,

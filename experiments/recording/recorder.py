@@ -202,7 +202,9 @@ class _SeedRecorder:
     kind, _, bsuite_id = config.env.partition(":")
     has_one = (config.num_actors or 1) * (config.num_envs or 1) == 1
     if kind == "bsuite" and (has_one or config.runner == config_lib.DEVICE):
-      self._bsuite = bsuite_csv.BsuiteCsv(path, bsuite_id, saved.get("bsuite"))
+      self._bsuite = bsuite_csv.BsuiteCsv(
+        path, bsuite_id, config.episodes, saved.get("bsuite")
+      )
 
   def on_log(self, row: "common.LogRow") -> None:
     self._files[rows.LEARNER].write(row)

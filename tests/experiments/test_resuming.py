@@ -145,8 +145,8 @@ def test_a_finished_run_is_extended(capsys):
   assert run.main([*argv, "--steps=61"]) == 2
   assert run.main([*argv, "--steps=62", "--episodes=9"]) == 2
   shorter, other = capsys.readouterr().err.splitlines()
-  assert "steps is 62 there, but 61 here" in shorter
-  assert "episodes is null there, but 9 here" in other
+  assert "steps is 62 there, but only 61 here" in shorter
+  assert "episodes is None there, but only 9 here" in other
 
 
 def test_a_run_is_extended_with_and_without_evaluations():
@@ -232,9 +232,9 @@ def test_a_file_of_settings_repeats_a_run_and_flags_change_it():
     ({"agent": "evil:make", "settings": []}, "--agent=evil:make"),
     ({"env": "evil:make"}, "--env=evil:make"),
     ({"env": "gym:evil:Name-v0"}, "--env=gym:evil:Name-v0"),
-    ({"settings": ["bonus=evil:Name()"]}, "--set 'bonus=evil:Name()'"),
-    ({"seed": "3"}, "cannot be read"),
-    ({"settings": "n_step=3"}, "cannot be read"),
+    ({"settings": ["bonus=evil.Name()"]}, "evil.Name"),
+    ({"seed": "3"}, "seed is '3'"),
+    ({"settings": "n_step=3"}, "is not the config.json of a run"),
   ],
 )
 def test_a_file_of_settings_cannot_choose_code_to_run(change, flag, capsys):

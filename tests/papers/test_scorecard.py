@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
 from explorax.experiments.recording import drawing
 from explorax.papers import panels, types
@@ -193,5 +194,5 @@ def test_agents_of_all_tasks_can_be_made():
       changes = tuple(task.settings["changes"])
       if (agent, env, changes) not in seen:
         seen.add((agent, env, changes))
-        parts_lib.resolve(config.RunConfig(agent=agent, env=env, settings=changes))
+        parts_lib.resolve(config_lib.RunConfig(agent=agent, env=env, settings=changes))
     assert len(seen) >= len(config.methods) * len(config.problems)
