@@ -20,7 +20,7 @@ class OutputError(Exception):
 # Package that is imported → the extra that has it.
 _EXTRAS = {
   **dict.fromkeys(("acme", "gymnasium", "optax"), "agents"),
-  **dict.fromkeys(("rich", "tensorboardX"), "agents"),
+  "tensorboardX": "agents",
   **dict.fromkeys(("markdown_it", "matplotlib"), "plots"),
   **dict.fromkeys(("bsuite", "pandas"), "bsuite"),
   "ray": "distributed",

@@ -55,7 +55,7 @@ def test_help_imports_nothing_heavy():
     "import sys\n"
     "from explorax import __main__\n"
     "__main__.main(['run', '--help'])\n"
-    "print(sorted({'jax', 'numpy', 'haiku', 'rich'} & set(sys.modules)))\n"
+    "print(sorted({'jax', 'numpy', 'haiku'} & set(sys.modules)))\n"
   )
   command = [sys.executable, "-P", "-c", code]
   done = subprocess.run(command, capture_output=True, text=True, check=False)
