@@ -56,7 +56,7 @@ def test_no_other_package_is_imported(tmp_path, monkeypatch):
   pathlib.Path(tmp_path / "maxigrid.py").write_text(
     PACKAGE.replace("MODULE", "MaxiGrid") + "register_envs()"
   )
-  assert "'gym:PACKAGE:MaxiGrid-Room-v0'" in make("gym:MaxiGrid-Room-v0")
+  assert "gym:MODULE:MaxiGrid-Room-v0" in make("gym:MaxiGrid-Room-v0")
   assert make("gym:maxigrid:MaxiGrid-Room-v0").split() == ["2"]
 
 
