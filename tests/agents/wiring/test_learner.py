@@ -160,7 +160,7 @@ def targeted_core() -> types.LearnerCore:
   def copy(state):
     return state._replace(target=state.w)
 
-  return updates.make_learner(init, update, copy, lambda state: {"w": state.w}, 3)
+  return updates.make_learner(init, update, copy, lambda state: {"w": state.w}, 3, ())
 
 
 def test_the_host_copies_the_target_network_when_the_update_does():
