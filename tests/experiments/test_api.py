@@ -74,18 +74,20 @@ class Corridor(gymnasium.Env):
 
 @dataclasses.dataclass(frozen=True)
 class Pure:
-  """The corridor in JAX."""
+  """The corridor in JAX; an episode has at most 20 steps."""
 
   size: int = 3
   num_actions = 2
 
   def reset(self, key):
-    return jnp.zeros(2), jnp.int32(0)
+    return jnp.zeros(2), (jnp.int32(0), jnp.int32(0))
 
-  def step(self, key, place, action):
-    place = jnp.maximum(0, place + 2 * action - 1)
-    done = place == self.size
-    return jnp.full(2, place / self.size), place, done.astype(jnp.float32), done
+  def step(self, key, state, action):
+    place, steps = jnp.maximum(0, state[0] + 2 * action - 1), state[1] + 1
+    at_end = place == self.size
+    observation = jnp.full(2, place / self.size)
+    done = at_end | (steps == 20)
+    return observation, (place, steps), at_end.astype(jnp.float32), done
 
 
 def cartpole() -> gymnasium.Env:
