@@ -124,7 +124,8 @@ def test_objects_of_every_protocol(kind, runner, eval_episodes, tmp_path):
   # Without a directory the numbers are the same, but for an environment's own state.
   results = explorax.train(agent, make(), seeds=2, **flags)
   assert [result.seed for result in results] == [0, 1]
-  if kind != "dm_env":
+  # Two seeds of one program may differ from a single one in rounding.
+  if kind != "dm_env" and runner == "local":
     same(results[0], first)
   np.testing.assert_array_equal(
     explorax.evaluate(first, make(), episodes=1, seed=3).shape, (1,)

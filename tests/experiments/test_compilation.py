@@ -8,12 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from explorax.experiments import checkpoint, command, compilation
+from explorax.experiments import checkpoint, command
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="off elsewhere")
 
 FOLDER = "JAX_COMPILATION_CACHE_DIR"
-FLAGS = {"How": (compilation.FLAG, command.HELP)}
+FLAGS = (command.Compiling,)
 
 
 @pytest.fixture
