@@ -100,6 +100,15 @@ assert not loaded & {{"haiku", "optax", "acme", "dm_env"}}, loaded
 """)
 
 
+def test_a_run_needs_no_optional_package():
+  _python("""
+import sys
+import explorax.experiments.session
+loaded = {"bsuite", "minigrid", "gymnax", "ray", "matplotlib", "PIL"} & set(sys.modules)
+assert not loaded, loaded
+""")
+
+
 def test_importing_computes_and_prints_nothing():
   """No array is made, no thread started, and nothing heavy is loaded."""
   optional = {"acme", "ale_py", "reverb", "tensorflow", "ray", "stable_baselines3"}

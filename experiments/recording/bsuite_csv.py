@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from explorax.environments import bsuite_sweeps
+from explorax import environments
 from explorax.experiments import output
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class BsuiteCsv:
     """
     self._num_episodes = math.inf if num_episodes is None else num_episodes
     state = {"size": 0, "steps": 0, "total_return": 0.0, "totals": {}, **(saved or {})}
-    self._path = directory / "bsuite" / bsuite_sweeps.csv_name(bsuite_id)
+    self._path = directory / "bsuite" / environments.bsuite_sweeps.csv_name(bsuite_id)
     self._steps: int = state["steps"]
     self._total_return: float = state["total_return"]
     self._before: dict[str, float] = dict(state["totals"])  # When the run has resumed.
@@ -86,7 +86,7 @@ class BsuiteCsv:
     self._steps += episode.episode_length
     self._total_return += episode_return
     is_beyond = episode.episode > self._num_episodes
-    if is_beyond or not bsuite_sweeps.is_logged(episode.episode):
+    if is_beyond or not environments.bsuite_sweeps.is_logged(episode.episode):
       return
     columns = {
       "steps": self._steps,
