@@ -1,8 +1,8 @@
 """Environments by name (`make`), all with the same conventions, and their specs."""
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from explorax import lazy
 from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
 from explorax.environments.encodings import make as make_encoding
@@ -49,10 +49,15 @@ __all__ = [
   "wrap",
 ]
 
-# Importing this package imports neither jax nor what only some environments need.
-__getattr__ = lazy.modules(
-  __name__,
+# Importing this package imports neither jax nor what only some environments need:
+# modules that do are imported when they are first used.
+_IMPORTED_LATER = (
   *("atari_adapter", "atari_vector", "bsuite_mnist", "bsuite_sweeps"),
-  *("gymnasium_environments", "gymnax_adapter", "jax_adapter"),
-  "jax_environments",
+  *("gymnasium_environments", "gymnax_adapter", "jax_adapter", "jax_environments"),
 )
+
+
+def __getattr__(name: str) -> Any:
+  if name in _IMPORTED_LATER:
+    return importlib.import_module(f"{__name__}.{name}")
+  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -115,9 +115,8 @@ def parse(name: str) -> tuple[str, Profile]:
       + errors.did_you_mean(profile, PROFILES, f"; there are {', '.join(PROFILES)}.")
     )
   defaults = dataclasses.asdict(PROFILES[profile])
-  values = settings.parse(full, items, defaults)
   try:
-    return game, Profile(**values)  # type: ignore[arg-type]
+    return game, Profile(**settings.parse(items, defaults))  # type: ignore[arg-type]
   except ValueError as error:
     raise ValueError(f"{full!r}: {error}") from error
 

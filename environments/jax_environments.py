@@ -141,7 +141,7 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
     example = kind.make(**sized)
     fields = _scalars({k: v for k, v in vars(example).items() if k != "size"})
     params = _scalars(example.default_params()._asdict())
-    values = settings.parse(full, items, {**fields, **params})
+    values = settings.parse(items, {**fields, **params})
     environment = kind.make(**sized, **{field: values[field] for field in fields})
     # Those of the environment's default parameters may depend on its fields.
     changed = {item.partition("=")[0] for item in items}
@@ -149,8 +149,6 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
       **{name: values[name] for name in params if name in changed}
     )
     ranges.check(parameters)
-  except settings.SettingError:
-    raise
   except ValueError as error:
     raise ValueError(f"{full!r}: {error}") from error
   return environment, parameters

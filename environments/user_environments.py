@@ -1,14 +1,12 @@
 """User-defined environments, named `module:function`."""
 
-import importlib
 import inspect
-import os
 import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dm_env
 
-from explorax import environments
+from explorax import environments, notation
 from explorax.environments import errors, settings, standard
 
 if TYPE_CHECKING:
@@ -56,14 +54,12 @@ def load(
   """
   function_name, arguments = settings.split(function_name)
   name = f"{module_name}:{function_name}"
-  module = _import(module_name)
-  function = getattr(module, function_name, None)
-  if function is None:
-    callables = [key for key, value in vars(module).items() if callable(value)]
-    raise ValueError(
-      f"the module {module_name!r} has no function {function_name!r}"
-      + errors.did_you_mean(function_name, callables)
-    )
+  try:
+    function = notation.import_attribute(name, "environment")
+  except ValueError as error:
+    if near := notation.nearest(module_name, KINDS):
+      raise ValueError(f"{error}{near}") from error
+    raise
   if not callable(function):
     raise TypeError(
       f"'{name}' is of type {type(function).__name__}; it must be a function that "
@@ -129,21 +125,3 @@ def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
     "expected an environment: a dm_env.Environment, a gymnasium.Env or an object whose "
     f"reset() and step() are pure functions of JAX, but got one of type {kind}."
   )
-
-
-def _import(module_name: str) -> Any:
-  # At the end, so that it does not hide installed packages.
-  directory = os.getcwd()
-  if directory not in sys.path and "" not in sys.path:
-    sys.path.append(directory)
-  try:
-    return importlib.import_module(module_name)
-  except ModuleNotFoundError as error:
-    # If another module is missing, the error is in the user's own code.
-    if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-      raise
-    raise ValueError(
-      f"{error.name!r} is neither a kind of environment ({', '.join(KINDS)}) nor a "
-      f"module that can be imported (installed, on the PYTHONPATH or in {directory})"
-      + errors.did_you_mean(error.name, KINDS)
-    ) from error

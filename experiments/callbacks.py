@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from explorax import notation
 from explorax.experiments import errors
-from explorax.experiments import settings as settings_lib
 
 
 class StopTraining(Exception):
@@ -80,7 +80,7 @@ def find(name: str) -> Any:
   Raises:
     SetUpError: if it does not exist, or cannot be called.
   """
-  function = settings_lib.import_attribute(name, "callback")
+  function = notation.import_attribute(name, "callback")
   if not callable(function):
     raise errors.SetUpError(
       f"--callback={name} is not callable; name a class, or a function that returns an "

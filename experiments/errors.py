@@ -1,12 +1,14 @@
 """Errors that the user of a run can fix, and hints on how to fix them."""
 
 import contextlib
-import difflib
 import os
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+
+from explorax import notation
 
 _GPUS = "docs/guides/gpus.md"
+nearest = notation.nearest
 
 
 class SetUpError(ValueError):
@@ -76,12 +78,3 @@ def sentence(error: BaseException) -> str:
     text = describe(error).removesuffix(".") + (f" ({line})" if line else "")
     return "; ".join([text, *notes]) + "."
   return str(error)
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-  """' Did you mean …?' with the names in `known` that resemble `word`, or ''."""
-  ends_alike = [name for name in known if name.rpartition(".")[2] == word]
-  lower = {name.lower(): name for name in known}  # DQN resembles dqn.
-  near = difflib.get_close_matches(word.lower(), lower, n=3, cutoff=0.6)
-  close = ends_alike or [lower[name] for name in near]
-  return f" Did you mean {' or '.join(close)}?" if close else ""

@@ -8,8 +8,8 @@ from typing import Any
 
 from absl import flags as absl_flags
 
-from explorax import ranges
-from explorax.experiments import errors, settings
+from explorax import notation, ranges
+from explorax.experiments import errors
 
 _WIDTH = 88
 
@@ -101,7 +101,7 @@ def _read(flag: absl_flags.Flag, hint: Any) -> Any:
   """The value of a flag in its type."""
   value = flag.value
   if isinstance(value, str) and str not in _kinds(hint):
-    value = settings.parse(value)
+    value = notation.parse(value)
   return ranges.convert(value, hint, f"--{flag.name}")
 
 

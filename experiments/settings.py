@@ -7,22 +7,20 @@ capital letter is a class: one of ours, or a user's with its module, which is im
 if the command line or Python names it, but never if a file does.
 """
 
-import ast
 import dataclasses
 import functools
 import importlib
 import inspect
+import itertools
 import math
-import os
 import pkgutil
-import sys
+import re
 import textwrap
-import types
 import typing
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from explorax.experiments import errors
+from explorax import notation
 
 ConfigT = TypeVar("ConfigT")
 
@@ -32,10 +30,14 @@ _PACKAGES = (
   "explorax.agents.targets",
   "explorax.agents.bonuses",
 )
-_WORDS = {"true": True, "false": False, "none": None, "inf": math.inf}
 _MARK = "@"  # Separates a preset's name from its settings.
 
-Find = Callable[[str], Any]  # The name of a class → the class.
+
+class _Text(NamedTuple):
+  """A value as it was written, and (name of a class) → the class."""
+
+  value: str
+  find: Callable[[str], Any]
 
 
 def apply(
@@ -56,18 +58,91 @@ def apply(
       cannot have, a field that is set twice, or a combination that the config refuses.
     TypeError: for wrong arguments of a class.
   """
-  tree: dict[str, Any] = {}
-  for find, texts in ((_find_ours, recorded), (_find, assignments)):
-    for assignment in texts:
-      name, equals, text = (part.strip() for part in assignment.partition("="))
-      if not equals or not name:
-        raise ValueError(
-          f"--set {assignment} is not of the form field=value; for example, write "
-          f"--set {_names(config)[0]}=..."
-        )
-      value = _read(text, _hint(config, name), functools.partial(find, assignment))
-      _insert(tree, name, value)
-  return _rebuild(config, tree)
+  texts: dict[str, _Text] = {}
+  for may_import, written in ((False, recorded), (True, assignments)):
+    for assignment in written:
+      name, equals, value = (part.strip() for part in assignment.partition("="))
+      if not equals:
+        raise ValueError(f"--set {assignment} is not of the form field=value.")
+      if name in texts:
+        raise ValueError(f"--set gives {name} twice; remove one of them.")
+      texts[name] = _Text(value, functools.partial(_find, may_import, assignment))
+  return _changed(config, texts, "")
+
+
+def _changed(config: Any, texts: Mapping[str, _Text], prefix: str) -> Any:
+  """`dataclasses.replace` of all fields at once, from the innermost outwards."""
+  by_field: dict[str, dict[str, _Text]] = {}
+  for name, text in texts.items():
+    field, _, rest = name.partition(".")
+    by_field.setdefault(field, {})[rest] = text
+  hints, changes = typing.get_type_hints(type(config)), {}
+  for field, inner in by_field.items():
+    name = prefix + field
+    if field not in _fields(config):
+      known = [name for name, _, _ in walk(config, prefix)]
+      raise ValueError(
+        f"there is no setting {name}.{notation.nearest(name, known)} The settings are: "
+        f"{', '.join(known) or 'none'}."
+      )
+    value = getattr(config, field)
+    if "" in inner and len(inner) > 1:
+      raise ValueError(f"--set gives {name} and a part of it; remove one of them.")
+    if "" in inner:
+      changes[field] = _read(inner[""], hints[field])
+    elif _is_config(value):
+      changes[field] = _changed(value, inner, f"{name}.")
+    else:
+      raise ValueError(f"{name} is {spell(value)}, which has no settings of its own.")
+  return dataclasses.replace(config, **changes)
+
+
+def _read(text: _Text, hint: Any) -> Any:
+  """The value of a field of a type; the field's dataclass checks it."""
+  if hint is str:
+    return text.value
+  if hint == tuple[str, ...]:
+    words = text.value.strip("()").split(",")
+    return tuple(word.strip(" '\"") for word in words if word)
+  value = notation.parse(text.value or "()", text.find)
+  is_one_of_several = typing.get_origin(hint) is tuple and not isinstance(value, tuple)
+  return (value,) if is_one_of_several else value
+
+
+def _find(may_import: bool, assignment: str, name: str) -> Any:
+  """Our class of that name, or a user's `module.Class`, which a file cannot name."""
+  module, dot, class_name = name.rpartition(".")
+  if dot and may_import:
+    return notation.import_attribute(f"{module}:{class_name}", "class")
+  if dot:
+    raise ValueError(
+      f"the file's setting {assignment} names code that is not ours, which does not "
+      f"run unless you name it too; if you trust it, add --set '{assignment}' (in "
+      "Python, settings=)."
+    )
+  known = _classes()
+  if name not in known:
+    raise ValueError(
+      f"--set {assignment}: there is no {name}.{notation.nearest(name, known)} There "
+      f"are: {', '.join(sorted(known))}; write module.Name for your own class."
+    )
+  return known[name]
+
+
+@functools.cache
+def _classes() -> dict[str, type]:
+  """Name → dataclass, of rules, schedules, targets and bonuses."""
+  modules = [
+    importlib.import_module(f"{package}.{info.name}")
+    for package in _PACKAGES
+    for info in pkgutil.iter_modules(importlib.import_module(package).__path__)
+    if not info.ispkg
+  ]
+  return {
+    name: cls
+    for name, cls in itertools.chain(*(vars(module).items() for module in modules))
+    if name[0] != "_" and isinstance(cls, type) and dataclasses.is_dataclass(cls)
+  }
 
 
 def walk(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -83,24 +158,24 @@ def listing(config: Any) -> str:
   sources."""
   lines = []
   for name, value, parent in walk(config):
+    comment = _comments(type(parent)).get(name.rpartition(".")[2], "")
     lines.append(f"{name}={spell(value)}")
-    cls: Any = type(parent)
-    comment = _comments(cls).get(name.rpartition(".")[2], "")
     lines += textwrap.wrap(comment, 80, initial_indent="    ", subsequent_indent="    ")
   return "\n".join(lines)
 
 
-def parse(text: str, find: Find | None = None) -> Any:
-  """A number, word, tuple or object in Python's notation.
-
-  Args:
-    text: what is not in the notation is a word, and so is a name that is no class.
-    find: finds classes; None: there are only words.
-  """
-  try:
-    return _value(ast.parse(text, mode="eval").body, find)
-  except SyntaxError:
-    return text
+@functools.cache
+def _comments(cls: Any) -> dict[str, str]:
+  """Field → its comment in the source, above the field or beside it."""
+  comments: dict[str, str] = {}
+  for base in filter(dataclasses.is_dataclass, reversed(cls.__mro__)):
+    above: list[str] = []
+    for line in inspect.getsource(base).splitlines():
+      code, _, comment = line.partition("# ")
+      if field := re.match(r"  (\w+): ", code):
+        comments[field[1]] = " ".join([*above, comment]).strip()
+      above = [] if code.strip() else [*above, comment]
+  return comments
 
 
 def spell(value: Any) -> str:
@@ -108,7 +183,7 @@ def spell(value: Any) -> str:
   if isinstance(value, tuple | list):
     return f"({', '.join(map(_spell_part, value))}{',' if len(value) == 1 else ''})"
   if not _is_config(value):
-    return "none" if value is None else str(value)
+    return str(value)
   cls = type(value)
   module = "" if cls.__module__.startswith("explorax.") else f"{cls.__module__}."
   parts = [f"{name}={_spell_part(getattr(value, name))}" for name in _fields(value)]
@@ -124,27 +199,17 @@ def to_json(value: Any) -> Any:
 
   Tuples become lists, functions their qualified names, and infinities, which JSON
   lacks, strings.
-
-  Raises:
-    TypeError: for a value that JSON cannot represent.
   """
   if _is_config(value):
-    fields = {
-      f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)
+    fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    return {"class": type(value).__qualname__} | {
+      k: to_json(x) for k, x in fields.items()
     }
-    return {"class": type(value).__qualname__, **fields}
-  if isinstance(value, float) and not math.isfinite(value):
-    return str(value)
-  if value is None or isinstance(value, bool | int | float | str):
-    return value
   if isinstance(value, tuple | list):
     return [to_json(item) for item in value]
-  if callable(value) and hasattr(value, "__qualname__"):
+  if callable(value):
     return f"{value.__module__}:{value.__qualname__}"
-  raise TypeError(
-    f"config.json cannot hold the setting {value!r}; use numbers, strings, tuples, "
-    "functions or dataclasses."
-  )
+  return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def join_name(preset: str, assignments: Sequence[str]) -> str:
@@ -156,196 +221,6 @@ def split_name(name: str) -> tuple[str, tuple[str, ...]]:
   """The inverse of `join_name`."""
   preset, *assignments = name.split(_MARK)
   return preset, tuple(assignments)
-
-
-def import_attribute(name: str, what: str) -> Any:
-  """Imports `module:attribute` of a user, installed or in the current directory.
-
-  Args:
-    name: as the user wrote it.
-    what: the kind of object, for errors: `agent`.
-
-  Raises:
-    SetUpError: if there is no such module or attribute.
-  """
-  module_name, _, attribute = name.partition(":")
-  directory = os.getcwd()
-  if directory not in sys.path and "" not in sys.path:
-    sys.path.append(directory)  # At the end, so that it hides nothing.
-  try:
-    module = importlib.import_module(module_name)
-  except (ModuleNotFoundError, ValueError, TypeError) as error:
-    missing = getattr(error, "name", None) or module_name
-    if f"{module_name}.".startswith(f"{missing}."):
-      raise errors.SetUpError(
-        f"the {what} {name!r} cannot be imported ({error}); its module must be "
-        f"installed, or be in {directory}."
-      ) from error
-    raise
-  if not hasattr(module, attribute):
-    raise errors.SetUpError(
-      f"the {what} {name!r} does not exist: {module_name} has no {attribute!r}."
-      f"{errors.nearest(attribute, list(vars(module)))}"
-    )
-  return getattr(module, attribute)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Leaf:
-  value: Any
-
-
-def _insert(tree: dict[str, Any], name: str, value: Any) -> None:
-  """Puts a value into nested dicts: `a.b` into `tree["a"]["b"]`."""
-  *groups, field = name.split(".")
-  for group in groups:
-    tree = tree.setdefault(group, {})
-    if isinstance(tree, _Leaf):
-      break
-  if isinstance(tree, _Leaf) or isinstance(tree.get(field), dict):
-    raise ValueError(
-      f"--set gives {name} and what it is a part of; remove one of them."
-    )
-  if field in tree:
-    raise ValueError(f"--set gives {name} twice; remove one of them.")
-  tree[field] = _Leaf(value)
-
-
-def _rebuild(config: Any, tree: dict[str, Any]) -> Any:
-  """`dataclasses.replace` of all fields at once, from the innermost outwards."""
-  changes = {
-    name: node.value
-    if isinstance(node, _Leaf)
-    else _rebuild(getattr(config, name), node)
-    for name, node in tree.items()
-  }
-  return dataclasses.replace(config, **changes) if changes else config
-
-
-def _hint(config: Any, name: str) -> Any:
-  """The type of a field by its dotted name; a ValueError if there is no such field."""
-  parent, value = config, config
-  for depth, field in enumerate(name.split(".")):
-    if not _is_config(value):
-      group = ".".join(name.split(".")[:depth])
-      why = "is not in use" if value is None else "has no fields of its own"
-      raise ValueError(f"{name} cannot be set: {group} {why} in this agent's config.")
-    if field not in _fields(value):
-      known = _names(config)
-      raise ValueError(
-        f"{type(config).__name__} has no field {name!r}.{errors.nearest(name, known)} "
-        f"Its fields are: {', '.join(known)}."
-      )
-    parent, value = value, getattr(value, field)
-  return typing.get_type_hints(type(parent))[name.rpartition(".")[2]]
-
-
-def _read(text: str, hint: Any, find: Find) -> Any:
-  """The value of a field of a type; the field's dataclass checks it."""
-  is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-  kinds = {*typing.get_args(hint)} if is_union else {hint}
-  if text.lower() == "none" and type(None) in kinds:
-    return None
-  if kinds <= {str, type(None)}:
-    return text
-  if hint == tuple[str, ...]:
-    items = [item.strip() for item in text.strip("()").split(",")]
-    return tuple(item.strip("'\"") for item in items if item)
-  plain = {bool, int, float, str, type(None)}
-  has_classes = any(isinstance(kind, type) for kind in kinds - plain)
-  value = parse(text, find if has_classes else None)
-  if typing.get_origin(hint) is tuple and not isinstance(value, tuple):
-    return (value,) if text else ()
-  return value
-
-
-def _value(node: ast.expr, find: Find | None) -> Any:
-  match node:
-    case ast.Constant():
-      return node.value
-    case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
-      return -number
-    case ast.Tuple() | ast.List():
-      return tuple(_value(item, find) for item in node.elts)
-    case ast.Name() if node.id.lower() in _WORDS:
-      return _WORDS[node.id.lower()]
-    case ast.Name() | ast.Attribute() if find:
-      name = ast.unparse(node)
-      return find(name)() if name.rpartition(".")[2][0].isupper() else name
-    case ast.Call() if find:
-      named = {str(x.arg): _value(x.value, find) for x in node.keywords}
-      return find(ast.unparse(node.func))(
-        *(_value(x, find) for x in node.args), **named
-      )
-  return ast.unparse(node)
-
-
-def _find_ours(assignment: str, name: str) -> Any:
-  """Our class of that name.
-
-  Raises:
-    ValueError: if there is none; it is of a file.
-  """
-  if "." in name:
-    raise ValueError(
-      f"the file's setting {assignment} names code that is not ours, which does not "
-      f"run unless you name it too; if you trust it, add --set '{assignment}' (in "
-      "Python, settings=)."
-    )
-  return _find(assignment, name)
-
-
-def _find(assignment: str, name: str) -> Any:
-  """Our class of that name, or a user's `module.Class`."""
-  module, dot, class_name = name.rpartition(".")
-  if dot:
-    return import_attribute(f"{module}:{class_name}", "class")
-  known = _classes()
-  if name not in known:
-    raise ValueError(
-      f"--set {assignment}: there is no {name}.{errors.nearest(name, list(known))} "
-      f"There are: {', '.join(sorted(known))}; write module.Name for your own class."
-    )
-  return known[name]
-
-
-@functools.cache
-def _classes() -> dict[str, type]:
-  """Name → dataclass, of rules, schedules, targets and bonuses."""
-  found: dict[str, type] = {}
-  for package in map(importlib.import_module, _PACKAGES):
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-      if not info.ispkg:
-        members = vars(importlib.import_module(info.name)).items()
-        found |= {name: cls for name, cls in members if _is_setting(name, cls)}
-  return found
-
-
-def _is_setting(name: str, cls: Any) -> bool:
-  return name[0] != "_" and isinstance(cls, type) and dataclasses.is_dataclass(cls)
-
-
-@functools.cache
-def _comments(cls: Any) -> dict[str, str]:
-  """Field → its comment in the source, above the field or beside it."""
-  comments: dict[str, str] = {}
-  bases: Any = filter(dataclasses.is_dataclass, reversed(cls.__mro__))
-  for base in bases:
-    lines = textwrap.dedent(inspect.getsource(base)).splitlines()
-    (definition,) = ast.parse("\n".join(lines)).body
-    for node in ast.iter_child_nodes(definition):
-      if isinstance(node, ast.AnnAssign) and node.end_lineno is not None:
-        first = last = node.lineno - 1
-        while lines[first - 1].lstrip().startswith("#"):
-          first -= 1
-        texts = [*lines[first:last], lines[node.end_lineno - 1].partition("  #")[2]]
-        words = [text.strip(" #") for text in texts]
-        comments[ast.unparse(node.target)] = " ".join(filter(None, words))
-  return comments
-
-
-def _names(config: Any) -> list[str]:
-  return [name for name, _, _ in walk(config)]
 
 
 def _fields(config: Any) -> list[str]:

@@ -4,9 +4,8 @@ import importlib
 import pkgutil
 import re
 
-from explorax import papers
+from explorax import notation, papers
 from explorax.experiments import errors
-from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import summary
 from explorax.papers import types
 
@@ -73,7 +72,7 @@ def choose(names: str | None) -> list[types.Figure]:
 
 
 def _own(name: str) -> types.Figure:
-  figure = settings_lib.import_attribute(name, "figure")
+  figure = notation.import_attribute(name, "figure")
   if not isinstance(figure, types.Figure):
     kind = type(figure).__name__
     raise errors.SetUpError(f"{name!r} is a {kind}, not a types.Figure.")

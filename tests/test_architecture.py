@@ -17,7 +17,7 @@ MAY_IMPORT = {
   "experiments": {"losses", "exploration", "networks", "environments", "agents"},
   "papers": {"losses", "exploration", "environments", "agents", "experiments"},
 }
-LEAVES = {"lazy", "ranges"}  # Every folder may import them.
+LEAVES = {"notation", "ranges"}  # Every folder may import them.
 # Library → the only folders and files that may import it.
 ONLY_IN = {
   "acme": ("agents/replay", "agents/wiring"),

@@ -11,8 +11,8 @@ import numpy as np
 from tensorboardX import event_file_writer
 from tensorboardX.proto import event_pb2, summary_pb2
 
+from explorax import notation
 from explorax.experiments import errors, output
-from explorax.experiments import settings as settings_lib
 
 if TYPE_CHECKING:
   from explorax.experiments.runners import common
@@ -52,7 +52,7 @@ def find(name: str) -> MakeLogger:
       f"--logger={name} is unknown.{errors.nearest(name, [WANDB])} Give wandb, or "
       "module:function for your own."
     )
-  return settings_lib.import_attribute(name, "logger")
+  return notation.import_attribute(name, "logger")
 
 
 def make(name: str, record: Mapping[str, Any], directory: pathlib.Path) -> Logger:

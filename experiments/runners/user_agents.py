@@ -19,10 +19,9 @@ from typing import Any
 import dm_env
 import numpy as np
 
-from explorax import environments
+from explorax import environments, notation
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
-from explorax.experiments import settings as settings_lib
 from explorax.experiments.runners import common, course
 
 _DIGITS = 16  # Of a checksum.
@@ -37,7 +36,7 @@ def find(name: str) -> Callable[..., Any]:
   Raises:
     SetUpError: if there is no such module or function.
   """
-  function = settings_lib.import_attribute(name, "agent")
+  function = notation.import_attribute(name, "agent")
   if not callable(function):
     raise errors.SetUpError(
       f"the agent {name!r} is not a function; name one that makes it."

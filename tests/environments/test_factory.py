@@ -87,8 +87,8 @@ def test_functions_and_classes_of_the_users_own():
   ("name", "kind", "message"),
   [
     ("nomodule:make", ValueError, "nomodule"),
-    ("bsuit:deep_sea/0", ValueError, "did you mean 'bsuite'"),
-    ("userpackage.envs:make_d", ValueError, "did you mean 'make_dm'"),
+    ("bsuit:deep_sea/0", ValueError, "Did you mean bsuite"),
+    ("userpackage.envs:make_d", ValueError, "Did you mean make_dm"),
     ("userpackage.envs:number", TypeError, "int"),
     ("userpackage.envs:make_needy", TypeError, r"\(size\)"),
     ("userpackage.envs:make_needy/size=2,side=3", TypeError, "'side'"),

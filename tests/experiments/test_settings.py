@@ -90,12 +90,12 @@ def test_reads_a_value_by_its_type(assignment, field, value):
     ("count=true", "count is True"),
     ("count=none", "count is None"),
     ("rate=nan", "rate is 'nan'"),
-    ("rate=Greedy()", r"rate is 'Greedy\(\)'; it must be a number"),
+    ("rate=Greedy()", r"rate is Greedy\(.*; it must be a number"),
     ("sizes=50,x", "sizes has 'x'"),
     ("pair=1", r"pair is \(1,\).* 2 values"),
     ("kind=men", "'men'.* mean, max"),
-    ("cuont=3", "'cuont'. Did you mean count"),
-    ("beta=3", r"Did you mean bonus.beta or third.beta\? Its fields are: name, flag"),
+    ("cuont=3", "cuont. Did you mean count"),
+    ("beta=3", r"Did you mean bonus.beta or third.beta\? The settings are: name, fl"),
     ("bonus.bta=3", "Did you mean bonus.beta"),
     ("bonus=3", "bonus is 3; it must be a Bonus"),
     ("rule=Gredy(3)", "no Gredy. Did you mean Greedy"),
@@ -103,8 +103,8 @@ def test_reads_a_value_by_its_type(assignment, field, value):
     (f"bonus={__name__}.Bonus(", "a Bonus"),
     (f"bonus={__name__}.Bonus(-1)", "Bonus.beta is -1"),
     ("bonus=no_such_module.Bonus()", "no_such_module"),
-    ("second.beta=3", "second is not in use"),
-    ("count.beta=3", "count has no fields"),
+    ("second.beta=3", "second is None"),
+    ("count.beta=3", "count is 1, which"),
     ("bonus.beta=-1", "beta is -1"),
     ("count=99", "count 99"),
   ],
@@ -143,7 +143,7 @@ def test_the_listing_has_every_setting_with_its_comment():
   lines = settings.listing(Config()).splitlines()
   assert lines[lines.index("count=1") + 1] == "    In rows."
   assert lines[lines.index("rate=0.5") + 1] == "    From a paper; a share."
-  assert "third.beta=1.0" in lines and "second=none" in lines
+  assert "third.beta=1.0" in lines and "second=None" in lines
 
 
 def test_to_json_survives_json():
