@@ -146,19 +146,19 @@ def _classes() -> dict[str, type]:
 
 
 def walk(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
-  """(dotted name, value, the dataclass that it is in) of each setting, in order."""
+  """(dotted name, value, the class of which it is a field) of each setting."""
   for field in _fields(config):
     value = getattr(config, field)
     inner = [*walk(value, f"{prefix}{field}.")] if _is_config(value) else []
-    yield from inner or [(prefix + field, value, config)]
+    yield from inner or [(prefix + field, value, type(config))]
 
 
 def listing(config: Any) -> str:
   """All settings with their values and, from the comments of the fields, units and
   sources."""
   lines = []
-  for name, value, parent in walk(config):
-    comment = _comments(type(parent)).get(name.rpartition(".")[2], "")
+  for name, value, cls in walk(config):
+    comment = _comments(cls).get(name.rpartition(".")[2], "")
     lines.append(f"{name}={spell(value)}")
     lines += textwrap.wrap(comment, 80, initial_indent="    ", subsequent_indent="    ")
   return "\n".join(lines)
@@ -168,7 +168,8 @@ def listing(config: Any) -> str:
 def _comments(cls: Any) -> dict[str, str]:
   """Field → its comment in the source, above the field or beside it."""
   comments: dict[str, str] = {}
-  for base in filter(dataclasses.is_dataclass, reversed(cls.__mro__)):
+  bases: Any = filter(dataclasses.is_dataclass, reversed(cls.__mro__))
+  for base in bases:
     above: list[str] = []
     for line in inspect.getsource(base).splitlines():
       code, _, comment = line.partition("# ")
