@@ -9,12 +9,10 @@ OUTPUT/sweep.json        the commands, and all runs that they asked for
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import pathlib
 import re
 import shlex
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -55,35 +53,48 @@ def agents(names: str | None) -> list[str]:
   Raises:
     SetUpError: if there is none.
   """
-  parts = [""]
+  agents = [""]
   for piece in _BEFORE_AGENT.split(names or ""):
-    if parts[-1].count("(") > parts[-1].count(")"):
-      parts[-1] += f",{piece}"
+    if agents[-1].count("(") > agents[-1].count(")"):
+      agents[-1] += f",{piece}"
     else:
-      parts.append(piece)
-  found = list(dict.fromkeys(name.strip() for name in parts if name.strip()))
-  if not found:
+      agents.append(piece.strip())
+  if not any(agents):
     raise errors.SetUpError(
       "--agents is missing; `python -m explorax.experiments.run --list_agents` shows "
       "the names."
     )
-  return found
+  return list(dict.fromkeys(filter(None, agents)))
 
 
 def environments(sweep: str | None, envs: str | None) -> list[str]:
   """The names `kind:name` of all environments, without duplicates.
 
   Args:
-    sweep: names of bsuite's sweeps, experiments, tags and ids, separated by commas.
+    sweep: names of bsuite's sweeps, experiments, tags and ids, in any case, separated
+      by commas: `SWEEP`, `deep_sea`, `memory`, `deep_sea/0`.
     envs: names of environments, and of groups of `atari57.groups()`, whose games'
       preprocessing may be set: `atari57_sparse_reward/sticky=0.25`.
 
   Raises:
     SetUpError: if there is none, or for a name that does not exist.
   """
-  names = [f"bsuite:{bsuite_id}" for bsuite_id in bsuite_ids(sweep or "")]
-  for name in _BEFORE_ENV.split(envs or ""):
-    names += _expand(name.strip())
+  names = []
+  groups = environments_lib.bsuite_sweeps.groups()
+  known = {name.lower(): ids for name, ids in groups.items()}
+  known |= {bsuite_id: (bsuite_id,) for bsuite_id in groups["SWEEP"]}
+  for name in filter(None, map(str.strip, (sweep or "").lower().split(","))):
+    _check_known(name, known, "--sweep", "a name of bsuite (--list)")
+    names += [f"bsuite:{bsuite_id}" for bsuite_id in known[name]]
+  games = atari57.groups()
+  for name in filter(None, map(str.strip, _BEFORE_ENV.split(envs or ""))):
+    group, slash, settings = name.partition("/")
+    if ":" in name:
+      names.append(name)
+      continue
+    _check_known(group, games, "--envs", "a 'kind:name' or a group of Atari games")
+    for game in map(atari_profiles.camel_case, games[group]):
+      names.append(f"atari:{game}{slash}{settings}")
   if not names:
     raise errors.SetUpError(
       "--sweep and --envs are missing: the first takes names of bsuite (--list), the "
@@ -92,43 +103,11 @@ def environments(sweep: str | None, envs: str | None) -> list[str]:
   return list(dict.fromkeys(names))
 
 
-def _expand(name: str) -> list[str]:
-  """The environments of a group, or of a name with its kind; none of ''."""
-  if not name or ":" in name:
-    return [name] if name else []
-  group, slash, settings = name.partition("/")
-  groups = atari57.groups()
-  if group not in groups:
+def _check_known(name: str, known: Mapping[str, Any], flag: str, what: str) -> None:
+  if name not in known:
     raise errors.SetUpError(
-      f"{name!r} is neither an environment, written 'kind:name', nor a group of Atari "
-      f"games.{errors.nearest(group, list(groups))}"
+      f"{flag} has {name!r}, which is not {what}.{errors.nearest(name, list(known))}"
     )
-  games = map(atari_profiles.camel_case, groups[group])
-  return [f"atari:{game}{slash}{settings}" for game in games]
-
-
-def bsuite_ids(names: str) -> list[str]:
-  """bsuite's ids without duplicates, in the given order.
-
-  Args:
-    names: separated by commas, each one of `bsuite_sweeps.groups()` in any case
-      (`SWEEP`, `TESTING`, `deep_sea`, `memory`) or an id (`deep_sea/0`).
-
-  Raises:
-    SetUpError: for a name that bsuite does not have.
-  """
-  groups = environments_lib.bsuite_sweeps.groups()
-  known = {name.lower(): ids for name, ids in groups.items()}
-  known |= {bsuite_id: (bsuite_id,) for bsuite_id in groups["SWEEP"]}
-  found: list[str] = []
-  for name in filter(None, (part.strip().lower() for part in names.split(","))):
-    if name not in known:
-      raise errors.SetUpError(
-        f"bsuite has no sweep, tag or id {name!r}.{errors.nearest(name, list(known))} "
-        "--list lists all sweeps and tags."
-      )
-    found += known[name]
-  return list(dict.fromkeys(found))
 
 
 def listing() -> str:
@@ -155,35 +134,25 @@ def configs(
     folder: of all runs.
 
   Raises:
-    SetUpError: if a run cannot start, or two of them would share a directory.
+    SetUpError: if a run cannot start.
   """
-  found: dict[str, config_lib.RunConfig] = {}
+  configs = []
   for env, name in itertools.product(envs, agents):
     agent, settings = settings_lib.split_name(name)
-    if not all(settings):
-      raise errors.SetUpError(f"the agent {name!r} has an empty setting.")
-    path = str(folder / folder_name(name) / folder_name(env))
-    if path in found:
-      raise errors.SetUpError(
-        f"two agents or environments would share the directory {path}; run one of "
-        "them in a sweep of its own."
-      )
     values = {
       **flags,
       "agent": agent,
       "env": env,
       "set": [*flags["set"], *settings],
       "episodes": _episodes(env, flags["episodes"]),
-      "output": path,
+      "output": str(folder / _folder_name(name) / _folder_name(env)),
     }
-    try:
-      found[path], _ = parts_lib.resolve(config_lib.from_flags(values))
-    except ValueError as error:
-      raise errors.SetUpError(f"{name} on {env}: {error}") from error
-  return list(found.values())
+    with _naming(name, env):
+      configs.append(parts_lib.resolve(config_lib.from_flags(values))[0])
+  return configs
 
 
-def folder_name(name: str) -> str:
+def _folder_name(name: str) -> str:
   """A name as a folder's: `my_agents.make` for `my_agents:make`."""
   return config_lib.safe_name(re.sub(r"^([\w.]+):(?=[A-Za-z_]\w*$)", r"\1.", name))
 
@@ -196,6 +165,15 @@ def _episodes(env: str, limit: int | None) -> int | None:
   return full if limit is None else min(full, limit)
 
 
+@contextlib.contextmanager
+def _naming(agent: str, env: str) -> Iterator[None]:
+  """Makes errors in the block say for which agent and environment they are."""
+  try:
+    yield
+  except (ValueError, TypeError) as error:
+    raise errors.SetUpError(f"{agent} on {env}: {error}") from error
+
+
 def checked(configs: Configs, console: console_lib.Console) -> list[Any]:
   """The configs that can run, with their limits; says which lack their data.
 
@@ -205,37 +183,29 @@ def checked(configs: Configs, console: console_lib.Console) -> list[Any]:
   Raises:
     SetUpError: if one cannot start, or none is left.
   """
-  no_mnist = ""
-  if any(config.env.startswith("bsuite:mnist") for config in configs):
-    mnist = environments_lib.bsuite_mnist
-    no_mnist = mnist.problem(mnist.directory())
-  if no_mnist:
-    console.line(f"bsuite's mnist is left out: {no_mnist}.")
-    configs = [x for x in configs if not x.env.startswith("bsuite:mnist")]
-  if not configs:
-    raise errors.SetUpError(f"no run can start: {no_mnist}.")
+  mnist = [config for config in configs if config.env.startswith("bsuite:mnist")]
+  files = environments_lib.bsuite_mnist
+  if mnist and (problem := files.problem(files.directory())):
+    console.line(f"bsuite's mnist is left out: {problem}.")
+    configs = [config for config in configs if config not in mnist]
+    if not configs:
+      raise errors.SetUpError(f"no run can start: {problem}.")
   seen: set[Any] = set()
-  found = []
+  runnable = []
   for config in configs:
     env = "bsuite" if config.env.startswith("bsuite:") else config.env
     key = config.agent, config.settings, env
-    found.append(config if key in seen else _checked(config, console))
-    seen.add(key)
-  return found
-
-
-def _checked(
-  config: config_lib.RunConfig, console: console_lib.Console
-) -> config_lib.RunConfig:
-  name = f"{settings_lib.join_name(config.agent, config.settings)} on {config.env}"
-  try:
-    parts = parts_lib.make(config.runs()[0])
-  except (ValueError, TypeError) as error:
-    raise errors.SetUpError(f"{name}: {error}") from error
-  with contextlib.closing(parts):
-    if few := parts_lib.few_updates(parts):
-      console.line(f"{name}: {few}")
-    return dataclasses.replace(config, episodes=parts.config.episodes)
+    if key not in seen:
+      seen.add(key)
+      name = settings_lib.join_name(config.agent, config.settings)
+      with _naming(name, config.env):
+        parts = parts_lib.make(config.runs()[0])
+      with contextlib.closing(parts):
+        if few := parts_lib.few_updates(parts):
+          console.line(f"{name} on {config.env}: {few}")
+        config = dataclasses.replace(config, episodes=parts.config.episodes)
+    runnable.append(config)
+  return runnable
 
 
 def add_to_index(directory: output.RunDirectory, asked: str, configs: Configs) -> None:
@@ -281,36 +251,30 @@ def compute(
     if not _is_finished(run)
   ]
   done, failed = 0, 0
-  with signals.stop_on_signals(_announce) as stop:
+  with signals.stop_on_signals(lambda number: console_lib.alert(_STOPPING)) as stop:
     for task, outcome in pool.compute(
       perform, tasks, workers=workers, ray_address=ray_address, stop=stop
     ):
       done += 1
       if isinstance(outcome, pool.Failure):
         failed += 1
-        path = _write_failure(task, outcome)
-        console_lib.print_error(f"{task.name} failed: {outcome.problem} ({path}).")
+        console_lib.print_error(f"{task.name} failed: {outcome.problem}.")
       else:
         console.line(f"{done} of {len(tasks)}: {task.name}")
   for config in configs:
     if config.num_seeds > 1 and all(map(_is_finished, config.runs())):
       session.write_files_of_seeds(config, _summaries(config))
-  if failed:
-    console_lib.print_error(
-      f"{summary.count(failed, 'run')} failed; the results of the others are kept. "
-      "Run the same command again to retry the failed ones."
-    )
-  if left := len(tasks) - done:
-    console_lib.print_error(
-      f"stopped with {summary.count(left, 'run')} left; run the same command again "
-      "to resume."
-    )
+  left = len(tasks) - done
+  for number, why in ((failed, "failed"), (left, "left")):
+    if number:
+      console_lib.print_error(
+        f"{summary.count(number, 'run')} {why}; the same command again computes only "
+        "what is missing."
+      )
   return stop.exit_code if left else 1 if failed else 0
 
 
-def _announce(number: signal.Signals) -> None:
-  del number
-  console_lib.alert("stopping; finished runs are kept (send it again to quit at once)")
+_STOPPING = "stopping; finished runs are kept (send it again to quit at once)"
 
 
 def perform(argument: tuple[config_lib.RunConfig, tuple[str, ...]]) -> bool:
@@ -331,22 +295,10 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
   directory = output.RunDirectory(pathlib.Path(run.output))
   if not directory.is_finished():
     return False
-  recorded, requested = (
-    directory.read_settings(),
-    session.settings_record(*parts_lib.resolve(run)),
-  )
+  recorded = directory.read_settings()
+  requested = session.settings_record(*parts_lib.resolve(run))
   config_lib.check_resumable(directory.given, recorded, requested)
   return not config_lib.is_extended(recorded, requested)
-
-
-def _write_failure(task: pool.Task, failure: pool.Failure) -> pathlib.Path:
-  """The file with the traceback; a run that has begun has written it itself."""
-  path = pathlib.Path(task.name)
-  if failure.details and (path / session.ERROR).exists():
-    return path / session.ERROR
-  text = f"{failure.details}{failure.problem}\n".encode()
-  output.RunDirectory(path).write(session.ERROR, lambda file: file.write(text))
-  return path / session.ERROR
 
 
 def set_up_seeds(
@@ -369,26 +321,21 @@ def set_up_seeds(
   except BaseException:
     directory.discard()
     raise
-  return functools.partial(_compute_seeds, config, directory, argv, console)
 
-
-def _compute_seeds(
-  config: config_lib.RunConfig,
-  directory: output.RunDirectory,
-  argv: Sequence[str],
-  console: console_lib.Console,
-) -> int:
-  """Computes the missing seeds, and prints the results of all."""
-  with contextlib.ExitStack() as stack:
-    stack.callback(directory.unlock)
+  def work() -> int:
     workers = num_workers(config, config.workers)
-    code = compute([config], argv, console, workers=workers)
-  if code == 0:
-    console.line(f"\n{summary.to_text(_title(config), _summaries(config))}")
-    path = shlex.quote(str(directory.given))
-    report = f"python -m explorax.experiments.report {path}"
-    console.line(f"\nThe files are in {directory.given}. To compare: {report}")
-  return code
+    try:
+      code = compute([config], argv, console, workers=workers)
+    finally:
+      directory.unlock()
+    if code == 0:
+      title = f"{config.agent} on {config.env}"
+      path = shlex.quote(str(directory.given))
+      console.line(f"\n{summary.to_text(title, _summaries(config))}")
+      console.line(f"\nTo compare: python -m explorax.experiments.report {path}")
+    return code
+
+  return work
 
 
 def num_workers(config: config_lib.RunConfig, workers: int | None) -> int | None:
@@ -398,8 +345,8 @@ def num_workers(config: config_lib.RunConfig, workers: int | None) -> int | None
   """
   if config.runner == config_lib.DISTRIBUTED:
     return 1
-  if config.runner == config_lib.DEVICE and workers is None:
-    return None if jax.default_backend() == "cpu" else 1
+  if config.runner == config_lib.DEVICE and jax.default_backend() != "cpu":
+    return workers or 1
   return workers
 
 
@@ -412,7 +359,3 @@ def directories(config: config_lib.RunConfig) -> Iterator[tuple[pathlib.Path, in
 def _summaries(config: config_lib.RunConfig) -> dict[int, Any]:
   """Seed → the content of its `summary.json`."""
   return {seed: runs_lib.read_summary(path) for path, seed in directories(config)}
-
-
-def _title(config: config_lib.RunConfig) -> str:
-  return f"{config.agent} on {config.env}"

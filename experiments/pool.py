@@ -1,12 +1,16 @@
 """Computes independent tasks: in this process, in several, or on a Ray cluster."""
 
 import collections
+import contextlib
 import functools
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+from concurrent.futures import process as futures_process
 from multiprocessing import connection as connection_lib
 from typing import Any, NamedTuple
 
@@ -16,33 +20,21 @@ _POLL = 0.2  # Seconds between two checks of `stop`.
 
 Function = Callable[[Any], Any]
 Stop = Callable[[], bool]
+Submit = Callable[[Any], futures.Future]  # Starts a call with this argument.
 
 
 class Task(NamedTuple):
-  """A call of the function of all tasks.
+  """A call of the function of all tasks."""
 
-  Attributes:
-    name: for messages.
-    argument: of the function; it can be pickled.
-  """
-
-  name: str
-  argument: Any
+  name: str  # For messages.
+  argument: Any  # Of the function; it can be pickled.
 
 
 class Failure(NamedTuple):
-  """Why a task failed.
+  """Why a task failed."""
 
-  Attributes:
-    problem: the error and where it was raised, without a full stop.
-    details: the traceback; '' if there is none.
-  """
-
-  problem: str
-  details: str = ""
-
-
-_DIED = Failure("its process died, possibly out of memory")
+  problem: str  # The error and where it was raised, without a full stop.
+  details: str = ""  # The traceback, if there is one.
 
 
 class StoppedError(Exception):
@@ -77,20 +69,42 @@ def compute(
   Raises:
     SetUpError: if there is no Ray cluster at the address.
   """
-  if ray_address is not None:
-    return _on_ray(function, tasks, ray_address, stop)
   workers = min(workers or len(os.sched_getaffinity(0)), len(tasks))
-  if workers > 1:
-    return _in_processes(function, tasks, workers, stop)
-  return _in_this_process(function, tasks, stop)
+  if ray_address is not None:
+    submitting, workers = _on_ray(function, ray_address), len(tasks)
+  else:
+    submitting = _in_processes(function) if workers > 1 else _here(function)
+  waiting, running = collections.deque(tasks), dict[futures.Future, Task]()
+  with submitting as submit:
+    while (waiting or running) and not stop():
+      while waiting and len(running) < workers:
+        task = waiting.popleft()
+        running[submit(task.argument)] = task
+      for future in futures.wait(running, _POLL, futures.FIRST_COMPLETED).done:
+        task, outcome = running.pop(future), _outcome(future)
+        if outcome is not None:
+          yield task, outcome
 
 
-def _in_this_process(function: Function, tasks: Sequence[Task], stop: Stop) -> Outcomes:
-  for task in tasks:
-    outcome = None if stop() else _call(function, task.argument)
-    if outcome is None:
-      return
-    yield task, outcome
+def _outcome(future: futures.Future) -> Any | Failure | None:
+  try:
+    return future.result()
+  except futures_process.BrokenProcessPool:
+    return Failure("its process died, possibly out of memory")
+  except Exception as error:  # Of Ray, or a result that cannot be pickled.
+    return Failure(str(error).strip().splitlines()[-1].rstrip("."))
+
+
+@contextlib.contextmanager
+def _here(function: Function) -> Iterator[Submit]:
+  """Computes each task in this process when it is submitted."""
+
+  def submit(argument: Any) -> futures.Future:
+    future: futures.Future = futures.Future()
+    future.set_result(_call(function, argument))
+    return future
+
+  yield submit
 
 
 def _call(function: Function, argument: Any) -> Any | Failure | None:
@@ -106,49 +120,42 @@ def _call(function: Function, argument: Any) -> Any | Failure | None:
     return Failure(problem, traceback.format_exc())
 
 
-class _Process:
-  """A process that computes one task after another.
+@contextlib.contextmanager
+def _in_processes(function: Function) -> Iterator[Submit]:
+  """Processes of this machine; only the task of one that dies is lost."""
+  context = multiprocessing.get_context("spawn")  # JAX's threads survive no fork.
+  reader, writer = context.Pipe(duplex=False)
+  calls: dict[futures.ProcessPoolExecutor, futures.Future] = {}  # The last one of each.
 
-  Attributes:
-    connection: readable when the task is done or the process has died.
-    task: the last one.
-  """
+  def submit(argument: Any) -> futures.Future:
+    for executor in [x for x, future in calls.items() if future.done()]:
+      with contextlib.suppress(futures_process.BrokenProcessPool):
+        calls[executor] = executor.submit(_call, function, argument)
+        return calls[executor]
+      del calls[executor]  # Its process has died.
+    executor = futures.ProcessPoolExecutor(1, context, _begin, (reader,))
+    calls[executor] = executor.submit(_call, function, argument)
+    return calls[executor]
 
-  task: Task
-
-  def __init__(self, function: Function):
-    context = multiprocessing.get_context("spawn")  # JAX's threads survive no fork.
-    self.connection, other = context.Pipe()
-    self._process = context.Process(target=_serve, args=(function, other))
-    self._process.start()
-    other.close()
-
-  def start(self, task: Task) -> None:
-    self.task = task
-    self.connection.send(task.argument)
-
-  def outcome(self) -> Any | Failure | None:
-    try:
-      return self.connection.recv()
-    except (EOFError, ConnectionError):
-      return _DIED
-
-  def close(self) -> None:
-    """Ends the process; a run in it writes a checkpoint first."""
-    self.connection.close()
-    self._process.terminate()
-    self._process.join()
+  try:
+    yield submit
+  finally:
+    writer.close()
+    for executor in calls:
+      executor.shutdown()
 
 
-def _serve(function: Function, connection: Any) -> None:
-  """The life of a process: it ends with the one that started it, or is ended by it."""
+def _begin(parent: connection_lib.Connection) -> None:
+  """Prepares a process, which ends when the other end of the pipe is closed."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # A terminal sends it to all processes.
+  threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
   _use_one_core()
-  while True:
-    try:
-      connection.send(_call(function, connection.recv()))
-    except (EOFError, ConnectionError):
-      return
+
+
+def _end_with(parent: connection_lib.Connection) -> None:
+  with contextlib.suppress(EOFError):
+    parent.recv()
+  os.kill(os.getpid(), signal.SIGTERM)  # A run writes a checkpoint first.
 
 
 @functools.cache
@@ -157,58 +164,28 @@ def _use_one_core() -> None:
   processes.use_one_thread()
 
 
-def _in_processes(
-  function: Function, tasks: Sequence[Task], workers: int, stop: Stop
-) -> Outcomes:
-  waiting, idle = collections.deque(tasks), list[_Process]()
-  running: dict[Any, _Process] = {}
-  try:
-    while (waiting or running) and not stop():
-      while waiting and len(running) < workers:
-        process = idle.pop() if idle else _Process(function)
-        process.start(waiting.popleft())
-        running[process.connection] = process
-      for connection in connection_lib.wait([*running], _POLL):
-        process = running.pop(connection)
-        outcome = process.outcome()
-        if outcome is _DIED:
-          process.close()
-        else:
-          idle.append(process)
-        if outcome is not None:
-          yield process.task, outcome
-  finally:
-    for process in (*running.values(), *idle):
-      process.close()
-
-
-def _on_ray(
-  function: Function, tasks: Sequence[Task], address: str, stop: Stop
-) -> Outcomes:
+@contextlib.contextmanager
+def _on_ray(function: Function, address: str) -> Iterator[Submit]:
   """Ray starts a task once more if its process or its machine died."""
   processes.check_installed()
   with processes.connect(address, None):
     import ray  # Which may be absent.
 
-    remote = ray.remote(_call_in_ray).options(num_cpus=1, max_retries=1)
-    directory = os.getcwd()
-    running = {
-      remote.remote(function, task.argument, directory): task for task in tasks
-    }
+    remote = ray.remote(_call_on_ray).options(num_cpus=1, max_retries=1)
+    directory, calls = os.getcwd(), list[Any]()
+
+    def submit(argument: Any) -> futures.Future:
+      calls.append(remote.remote(function, argument, directory))
+      return calls[-1].future()
+
     try:
-      while running and not stop():
-        for call in ray.wait([*running], timeout=_POLL)[0]:
-          try:
-            outcome = ray.get(call)
-          except ray.exceptions.RayError as error:
-            outcome = Failure(str(error).strip().splitlines()[-1].rstrip("."))
-          yield running.pop(call), outcome
+      yield submit
     finally:
-      for call in running:
+      for call in calls:
         ray.cancel(call, force=True)
 
 
-def _call_in_ray(function: Function, argument: Any, directory: str) -> Any:
+def _call_on_ray(function: Function, argument: Any, directory: str) -> Any:
   """`directory` is the caller's, for modules of the user's; it may not exist here."""
   _use_one_core()
   if os.path.isdir(directory):

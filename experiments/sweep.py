@@ -5,7 +5,6 @@ Each agent in each environment with each seed is a run, with the directory that
 the missing ones.
 """
 
-import contextlib
 import dataclasses
 import pathlib
 import shlex
@@ -174,9 +173,8 @@ def _compute(flags: dict[str, Any], argv: list[str]) -> int:
   configs = grid.configs(run_flags, agents, envs, folder)
   workers = grid.num_workers(configs[0], flags["workers"])
   console = console_lib.Console(sys.stdout)
-  with contextlib.ExitStack() as stack:
-    directory = output.RunDirectory.create(folder, is_locked=True)
-    stack.callback(directory.unlock)
+  directory = output.RunDirectory.create(folder, is_locked=True)
+  try:
     configs = grid.checked(configs, console)
     number = summary.count(len(configs) * flags["seeds"], "run")
     console.line(f"{number}, into {directory.given}")
@@ -185,22 +183,26 @@ def _compute(flags: dict[str, Any], argv: list[str]) -> int:
     code = grid.compute(
       configs, argv, console, workers=workers, ray_address=ray_address
     )
-    if code in (0, 1):
-      say = tuning.report if tried else _results
-      console.line(f"\n{say(configs, directory, flags['score'])}")
+    if code in (0, 1) and tried:
+      console.line(f"\n{tuning.report(configs, directory, flags['score'])}")
+    elif code in (0, 1):
+      _print_results(directory, console)
     return code
+  finally:
+    directory.unlock()
 
 
-def _results(configs: Any, directory: output.RunDirectory, score: None) -> str:
-  """The scores and returns of all runs, and the command of the report."""
+def _print_results(
+  directory: output.RunDirectory, console: console_lib.Console
+) -> None:
+  """Prints the scores and returns of all runs, and the command of the report."""
   from explorax.experiments.reports import contents, runs
 
-  del configs, score
   path = shlex.quote(str(directory.given))
   asked = f"python -m explorax.experiments.report {path}"
-  found = runs.read_all([str(directory.path)])
-  shown = contents.make(found, asked).shown if found.runs else []
-  return "\n\n".join([*shown, f"The report: {asked}"])
+  made = runs.read_all([str(directory.path)])
+  shown = contents.make(made, asked).shown if made.runs else []
+  console.line("\n" + "\n\n".join([*shown, f"The report: {asked}"]))
 
 
 if __name__ == "__main__":

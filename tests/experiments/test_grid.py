@@ -20,7 +20,8 @@ from explorax.experiments import errors, grid
   ],
 )
 def test_names_stand_for_bsuites_ids(names, ids):
-  assert grid.bsuite_ids(names) == list(dict.fromkeys(ids))
+  envs = [f"bsuite:{bsuite_id}" for bsuite_id in dict.fromkeys(ids)]
+  assert grid.environments(names, None) == envs
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_names_stand_for_bsuites_ids(names, ids):
 )
 def test_unknown_names_are_refused_with_a_suggestion(name, suggestion):
   with pytest.raises(errors.SetUpError, match=suggestion):
-    grid.bsuite_ids(f"catch/0,{name}")
+    grid.environments(f"catch/0,{name}", None)
 
 
 def test_commas_within_a_profile_or_a_value_separate_nothing():
@@ -69,11 +70,3 @@ def test_groups_of_atari_games():
   assert games("atari:Pong/ngu,sticky=0.25,atari57_hard_exploration")[1:] == hard
   with pytest.raises(errors.SetUpError, match="atari57_sparse_reward"):
     games("atari:Pong,atari57_sparse_rewards")
-
-
-def test_folders_have_names_that_every_system_takes():
-  assert grid.folder_name("my_agents.sub:make") == "my_agents.sub.make"
-  assert (
-    grid.folder_name("tdu@beta=0.5@hidden_sizes=8,8") == "tdu@beta=0.5@hidden_sizes=8,8"
-  )
-  assert grid.folder_name("bsuite:deep_sea/0") == "bsuite_deep_sea_0"

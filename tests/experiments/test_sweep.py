@@ -147,13 +147,13 @@ def test_a_tuning_names_the_best_settings(module, capsys):
   argv += ["--score=return"]
   assert sweep.main(argv) == 0
   out = capsys.readouterr().out
-  assert "dqn: return of 2 settings, 2 seeds each" in out
+  assert "dqn: the best settings" in out
   seeds = {pathlib.Path(path).name for path in _runs("sweep")}
   assert seeds == {"seed1000000", "seed1000001"}
   with open("sweep/tuning.csv", newline="") as file:
     rows = list(csv.DictReader(file))
-  best = max(rows, key=lambda row: float(row["mean"]))
-  assert [row["is_best"] for row in rows] == [str(row is best) for row in rows]
+  assert len(rows) == 2 and float(rows[0]["mean"]) >= float(rows[1]["mean"])
+  assert f"best: --agent=dqn {rows[0]['settings']}" in out
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_tuning_names_the_best_settings(module, capsys):
     (("--agents=dqn",), "--sweep"),
     (("--agents=dqm", "--sweep=catch/0"), "dqn"),
     (("--agents=none:make", "--sweep=catch/0"), "none:make"),
-    (("--agents=dqn@", "--sweep=catch/0"), "'dqn@'"),
+    (("--agents=dqn@", "--sweep=catch/0"), "dqn@"),
     (("--agents=dqn@bta=1", "--sweep=catch/0"), "beta"),
     (("--agents=dqn@beta=x", "--sweep=catch/0"), "beta"),
     (("--agents=dqn", "--sweep=catch/0", "--score=return"), "--sweep_config"),

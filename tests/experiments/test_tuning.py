@@ -1,13 +1,13 @@
 """Grids of settings, and the choice of the best."""
 
-import csv
 import json
+import math
 import pathlib
 
 import numpy as np
 import pytest
 
-from explorax.experiments import errors, grid, presets, tuning
+from explorax.experiments import config, errors, presets, tuning
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.reports import runs
 
@@ -41,36 +41,31 @@ def test_a_grid_of_a_file(tmp_path):
   )
   names = tuning.variants(tuning.load(str(path)), ["dqn"])
   assert len(names) == 6
-  assert names[0] == "dqn@n_step=1@hidden_sizes=50,50@duelling=false"
+  assert names[0] == "dqn@n_step=1@hidden_sizes=(50, 50)@duelling=False"
   settings = _settings(names[-1])
   assert (settings["n_step"], settings["hidden_sizes"]) == (3, [])
-  # As they are named, they are read again.
-  assert grid.agents(f"{names[0]},{names[1]}, tdu") == [*names[:2], "tdu"]
 
 
 def test_a_grid_of_the_command_line():
   settings = ["dqn.n_step=1,3", "dqn.hidden_sizes=(50,50),(20,)", "batch_size=8"]
-  found, others = tuning.from_settings(settings, ["dqn", "qex"])
+  flags = {"set": settings, "sweep_config": None, "score": None}
+  grid, others = tuning.from_flags(flags, ["dqn", "qex"])
   assert others == ["batch_size=8"]
-  names = tuning.variants(found, ["dqn", "qex"])
+  names = tuning.variants(grid, ["dqn", "qex"])
   assert len(names) == 5 and names[-1] == "qex"
   tried = [_settings(name) for name in names[:4]]
   assert [s["n_step"] for s in tried] == [1, 1, 3, 3]
   assert [s["hidden_sizes"] for s in tried] == [[50, 50], [20]] * 2
   # Fields of groups are no agents.
-  assert tuning.from_settings(["exploration.epsilon=0.1"], ["dqn"])[0] == {}
-  for bad in (["dqn.n_step="], ["dqn.n_step=1", "dqn.n_step=3"]):
-    with pytest.raises(errors.SetUpError, match=r"dqn\.n_step"):
-      tuning.from_settings(bad, ["dqn"])
+  flags["set"] = ["exploration.epsilon=0.1"]
+  assert tuning.from_flags(flags, ["dqn"]) == ({}, flags["set"])
 
 
 @pytest.mark.parametrize(
   ("content", "named"),
   [
     ("[dqm]\nbeta = [1]", "'dqm'.*dqn"),
-    ("[dqn]", "dqn"),
-    ("[dqn]\nbeta = 1", "beta.*1"),
-    ("[dqn]\nbeta = []", "beta"),
+    ("[dqn]\nbeta = 1", "grid.toml"),
     ("[dqn", "grid.toml"),
     (None, "grid.toml"),
   ],
@@ -83,27 +78,34 @@ def test_bad_grids_are_refused(tmp_path, content, named):
     tuning.load(str(path))
 
 
-def _rows(means, spread=0.05, num_seeds=2, missing=()):
-  """One row per mean, whose seeds lie around it; some have fewer seeds than asked."""
-  rows = []
-  for i, mean in enumerate(means, start=1):
-    scores = tuple(mean + spread * (2 * s - num_seeds + 1) for s in range(num_seeds))
-    scores = scores[1:] if i in missing else scores
-    rows.append(tuning.Row("dqn", (f"n_step={i}",), scores, num_seeds, i == 1))
-  return rows
-
-
-def test_the_best_mean_wins_unless_it_is_incomplete():
-  rows = _rows([0.25, 0.55, 0.75])
-  assert [row.mean for row in rows] == pytest.approx([0.25, 0.55, 0.75])
-  assert [row.error for row in rows] == pytest.approx([0.05] * 3)
-  assert "--agent=dqn --set=n_step=3" in tuning.to_text(rows, "return")
-  rows = _rows([0.25, 0.55, 0.75], missing=[3])
-  assert "--agent=dqn --set=n_step=2" in tuning.to_text(rows, "return")
-  table = [*csv.DictReader(tuning.to_csv(rows, "return").decode().splitlines())]
-  assert [row["is_best"] for row in table] == ["False", "True", "False"]
-  assert [row["seeds_done"] for row in table] == ["2", "2", "1"]
-  assert "--set" not in tuning.to_text(_rows([0.1], missing=[1]), "return")
+def test_the_best_mean_is_first_unless_a_seed_is_missing(monkeypatch):
+  means = {"n_step=1": 0.25, "n_step=3": 0.75, "n_step=5": 0.55}
+  done = {("n_step=3", 0), *((x, seed) for x in means for seed in (0, 1))}
+  done -= {("n_step=3", 1)}
+  configs = [
+    config.RunConfig(
+      agent="dqn", env="jax:chain/4", settings=(x,), num_seeds=2, steps=9, output=x
+    )
+    for x in means
+  ]
+  status = {f"{x}/seed{seed}": "finished" for x, seed in done}
+  monkeypatch.setattr(
+    runs, "read_summary", lambda path: {"status": status.get(str(path))}
+  )
+  returns = lambda path: means[path.parts[0]] + 0.1 * (path.name == "seed1") - 0.05  # noqa: E731
+  monkeypatch.setattr(runs, "read", lambda path: _run([returns(path)]))
+  rows = tuning.ranked(configs, "return")
+  best, worse, incomplete = rows
+  assert best.settings == "--set=n_step=5" and best[3:] == (
+    pytest.approx(0.55),
+    pytest.approx(0.05),
+    2,
+    2,
+  )
+  assert worse.settings == "--set=n_step=1"
+  assert math.isnan(incomplete.mean) and incomplete.seeds_done == 1
+  assert "best: --agent=dqn --set=n_step=5" in tuning.to_text(rows)
+  assert "best: " not in tuning.to_text([incomplete])
 
 
 def _run(returns, regret=None):
