@@ -116,10 +116,11 @@ scorecard: $(INSTALLED)
 	  $(if $(FULL),,--quick) --output=results/scorecard
 
 bench: $(INSTALLED)
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/page.py
 
 bench-gpu: $(INSTALLED)
-	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/bench.py --only=device,seeds,acting,games,updates
 	$(BIN)/python benchmarks/page.py
 
 soak: $(INSTALLED)

@@ -1,35 +1,75 @@
-"""Comparisons of benchmarks: medians, ratios and fresh processes."""
+"""Benchmarks: ratios of rounds, rows that are kept, and the soak test's checks."""
+
+import json
 
 import pytest
 
-
-@pytest.fixture(scope="module")
-def bench(load):
-  return load("bench")
+from explorax.experiments.reports import markdown
 
 
-def test_medians_and_ratios_of_rounds(bench):
-  ours, peers = iter([6.0, 90.0, 40.0]), iter([3.0, 10.0, 20.0])
-  contestants = {
-    "ours": lambda: {"steps_per_s": next(ours)},
-    "peer": lambda: {"steps_per_s": next(peers)},
-    "missing": lambda: {"note": "not there"},
+def test_medians_and_ratios_of_rounds(load):
+  samples = {
+    "ours": [{"steps/s": x} for x in (6.0, 90.0, 40.0)],
+    "peer": [{"steps/s": x} for x in (3.0, 10.0, 20.0)],
   }
-  first, second, missing = bench.side_by_side(contestants, quick=False)
-  assert (first["steps_per_s"], first["min"], first["max"]) == (40, 6, 90)
-  assert second["explorax_times_as_fast"] == 2.0  # Of 2, 9 and 2.
-  assert missing["note"] == "not there" and "steps_per_s" not in missing
+  ours, peer = load("page")._lines({"columns": {"N": 10}, "samples": samples})
+  assert ours["steps/s"] == "40 (6 to 90)"
+  assert peer["first, times as fast"] == "2.00"  # Of 2, 9 and 2.
 
 
-def test_a_speed_is_measured_after_the_warm_up(bench):
-  # Reports at 1 s and 3 s have several episodes each.
-  marks = [(10, 0, 0.5), (30, 0, 1.0), (40, 5, 1.0), (60, 20, 3.0), (80, 40, 3.0)]
-  found = bench.speed([bench.Mark(*mark) for mark in marks], 20)
-  assert found == {"steps_per_s": 20.0, "env_steps": 80, "learner_updates": 40}
+def test_what_is_measured_is_kept_and_not_measured_again(load, monkeypatch, tmp_path):
+  bench, calls = load("bench"), []
+
+  def take(call):
+    if call.function == "bench:describe":
+      return {"file": "here", "machine": "m", "commit": "c"}
+    calls.append(call.function)
+    if call.function == "fails" and calls.count("fails") < 2:
+      raise RuntimeError("no memory")
+    return {"steps/s": 1.0}
+
+  monkeypatch.setattr(bench, "take", take)
+  calls_of = {name: bench.Call(name, {}) for name in ("works", "fails")}
+  rows = [bench.Row({"program": n}, {n: call}) for n, call in calls_of.items()]
+  assert bench.complete({"table": rows}, 1, tmp_path) == 1
+  assert bench.complete({"table": rows}, 1, tmp_path) == 0
+  assert calls == ["works", "fails", "fails"]
+  kept = json.loads((tmp_path / "here.json").read_text())
+  assert [row["columns"]["program"] for row in kept] == ["works", "fails"]
 
 
-def test_a_sample_is_a_fresh_process(bench):
-  found = bench.sample("bench:peak_mib")
-  assert 1 < found < 10_000
-  with pytest.raises(RuntimeError, match="ended with code 1"):
-    bench.sample("bench:nothing")
+def test_a_sample_is_a_fresh_process(load):
+  bench = load("bench")
+  assert bench.take(bench.Call("bench:describe", {}))["machine"]
+  with pytest.raises(RuntimeError, match="no attribute 'nothing'"):
+    bench.take(bench.Call("bench:nothing", {}))
+
+
+def test_every_row_names_a_function(load):
+  made = load("tables").make(quick=True)
+  for call in (
+    x for rows in made.values() for row in rows for x in row.programs.values()
+  ):
+    module, _, name = call.function.partition(":")
+    assert json.loads(json.dumps(call.arguments))
+    assert module == "rlax_pairs" or callable(getattr(load(module), name))
+
+
+def test_the_page_has_the_kept_rows(load):
+  page = load("page")
+  text = page.PAGE.read_text(encoding="utf-8")
+  assert markdown.fill(text, page.tables()) == text, "run python benchmarks/page.py"
+  assert set(page.tables()) <= set(markdown.names(text))
+
+
+@pytest.mark.parametrize("episodes", [[1, 2, 3], [1, 2, 2, 3], [1, 3]])
+def test_the_soak_test_finds_a_wrong_count(load, tmp_path, episodes):
+  lines = [f"{number},{10 * number},10" for number in episodes]
+  text = "\n".join(["episode,env_steps,episode_length", *lines, ""])
+  (tmp_path / "metrics.csv").write_text(text)
+  (tmp_path / "evaluation.csv").write_text("env_steps,episode,episode_return\n9,1,1\n")
+  summary = {"status": "finished", "env_steps": 30, "episodes": len(episodes)}
+  (tmp_path / "summary.json").write_text(json.dumps(summary))
+  check = load("soak").check
+  assert check(tmp_path, 0, 30)["episodes are counted once"] == (episodes == [1, 2, 3])
+  assert not check(tmp_path, 1, 30)["the run finished"]

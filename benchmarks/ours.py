@@ -1,0 +1,171 @@
+"""Our samples: runs, updates on one batch, games, and bonuses around a vector."""
+
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import bench
+import numpy as np
+
+_WITHOUT_END = 10**9  # Environment steps.
+
+
+def train(
+  agent: str, env: str, seconds: float = 5.0, settings: Any = None, **flags: Any
+) -> dict[str, float]:
+  """Environment steps per second of a run, of all seeds, after compilation."""
+  import explorax
+
+  marks: list[Any] = []
+
+  def on_log(row: Any) -> None:
+    if row.seed == 0 and not math.isnan(row.steps_per_second):
+      marks.append(row)
+      if len(marks) > 1 and row.wall_seconds - marks[0].wall_seconds >= seconds:
+        raise explorax.StopTraining("measured")
+
+  # JSON has made lists of tuples.
+  settings = settings or {}
+  settings = {k: tuple(x) if isinstance(x, list) else x for k, x in settings.items()}
+  flags = {"log_every": max(100, 10 * flags.get("num_envs", 1)), **flags}
+  made = explorax.make_agent(agent, env, **settings)
+  with tempfile.TemporaryDirectory() as folder:
+    flags |= {"eval_episodes": 0, "output": f"{folder}/run"}
+    explorax.train(made, env, steps=_WITHOUT_END, on_log=on_log, **flags)
+  first, last = marks[0], marks[-1]
+  steps = last.env_steps - first.env_steps
+  updates = last.learner_updates - first.learner_updates
+  asked = settings.get("updates_per_step")
+  if asked and abs(updates / steps / asked - 1) > 0.05:
+    raise RuntimeError(f"there were {updates} updates in {steps} steps, not {asked}.")
+  speed = steps * flags.get("seeds", 1) / (last.wall_seconds - first.wall_seconds)
+  return {"steps/s": speed, "peak MiB": bench.peak_mib()}
+
+
+def update(
+  agent: str, env: str, settings: dict[str, int], seconds: float
+) -> dict[str, float]:
+  """Updates per second on one batch, and floating-point operations per second.
+
+  XLA counts the operations in a loop's body once, such as those of an LSTM's step: the
+  count is too small for recurrent networks.
+  """
+  import jax
+  import jax.numpy as jnp
+
+  import explorax
+  from explorax.agents.replay import adder
+
+  core = explorax.make_agent(agent, env, **settings).core
+  spec, columns = core.replay, adder.column_specs(core)
+
+  def filled(name: str, *rows: int) -> jax.Array:
+    shape, dtype = columns[name]
+    shape = (spec.batch_size, *rows, *shape)
+    return jnp.full(shape, name in ("discount", "mask"), dtype)
+
+  rows = dict.fromkeys([*columns], spec.window_rows)
+  rows["observation"] = spec.window_frames
+  sample = explorax.agents.types.Sample(
+    {n: filled(n, r) for n, r in rows.items() if n not in spec.first_row_extras},
+    {n: filled(n) for n in spec.first_row_extras},
+    probabilities=jnp.ones(spec.batch_size),
+    population=jnp.int32(spec.batch_size),
+  )
+  state = jax.jit(core.learner.init)(jax.random.PRNGKey(0))
+  program = jax.jit(core.learner.update, donate_argnums=0)
+  compiled = program.lower(state, sample).compile()
+  costs: Any = compiled.cost_analysis()
+  flops = (costs[0] if isinstance(costs, list) else costs)["flops"]
+
+  def step() -> Any:
+    nonlocal state
+    state, output = compiled(state, sample)
+    return output.metrics
+
+  speed = _calls_per_second(step, seconds)
+  measures = {"updates/s": speed, "Tflop/s": flops * speed / 1e12}
+  return measures | {"peak MiB": bench.peak_mib()}
+
+
+def _calls_per_second(call: Callable[[], Any], seconds: float) -> float:
+  import jax
+
+  jax.block_until_ready(call())
+  start, count = time.perf_counter(), 0
+  while count < 2 or time.perf_counter() - start < seconds:
+    results = [call() for _ in range(3)]  # The device does not wait for the host.
+    jax.block_until_ready(results)
+    count += len(results)
+  return count / (time.perf_counter() - start)
+
+
+def atari(games: int, steps: int) -> dict[str, float]:
+  """Batched games at random actions."""
+  from explorax import environments
+
+  env = environments.make_batched("atari:Pong/dqn,stack=1", num_envs=games, seed=0)
+
+  def step(actions: np.ndarray) -> None:
+    env.send(actions)
+    env.recv()
+
+  env.reset()
+  return step_at_random(step, games, steps, env.action_spec().num_values)
+
+
+def step_at_random(
+  step: Callable[[np.ndarray], Any],
+  num_envs: int,
+  steps: int,
+  num_actions: int,
+  warm_up: int | None = None,
+) -> dict[str, float]:
+  """Steps per second of all environments, at random actions."""
+  rng = np.random.default_rng(0)
+  actions = rng.integers(num_actions, size=(steps, num_envs)).astype(np.int32)
+  for row in actions[: steps // 10 if warm_up is None else warm_up]:
+    step(row)
+  return bench.rate(num_envs * steps, lambda: [step(row) for row in actions])
+
+
+def grids(num_envs: int) -> Any:
+  """Stable-Baselines3's vector of the cells that MiniGrid's agent sees, as numbers."""
+  import gymnasium
+  from minigrid import wrappers
+  from stable_baselines3.common import vec_env
+
+  def make() -> Any:
+    cells = wrappers.ImgObsWrapper(gymnasium.make("MiniGrid-DoorKey-8x8-v0"))
+    return gymnasium.wrappers.FlattenObservation(cells)
+
+  return vec_env.DummyVecEnv([make] * num_envs)
+
+
+def bonus(
+  bonus: str | None, num_envs: int, steps: int, settings: dict[str, Any]
+) -> dict[str, float]:
+  """A vector with a bonus that is learnt; None: the vector alone."""
+  from explorax.agents.bonuses import dynamics, e3b, icm, rnd
+  from explorax.agents.bonuses.wrappers import sb3_wrapper
+
+  envs, size, rate = grids(num_envs), settings["latent_dim"], settings["lr"]
+  network = {"hidden_sizes": (256,), "learning_rate": rate}
+  like = {"normalisation": "deviation", "end": "destination"}
+  model = dynamics.Dynamics(
+    embedding_size=size, forward_weight=float(bonus == "ICM"), **network
+  )
+  rewards = {"ICM": icm.ICM(model), "E3B": e3b.E3B(model)}
+  rewards["RND"] = rnd.RND(output_size=size, **like, **network)
+  if bonus is not None:
+    envs = sb3_wrapper.BonusVecEnv(
+      envs,
+      rewards[bonus],
+      beta=1.0,
+      normalise=bonus == "ICM",
+      update_period=settings["batch_size"] // num_envs,
+    )
+  envs.reset()
+  return step_at_random(envs.step, num_envs, steps, envs.action_space.n, warm_up=steps)
