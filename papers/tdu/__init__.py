@@ -2,7 +2,6 @@
 
     deep_sea.py     figure 1: which agents solve Deep Sea
     binary_tree.py  figures 4 and 5: TDU in trees of growing depth
-    bias.py         proposition 2: the bias of uncertainty about TD errors and values
     atari.py        figure 3: R2D2 on Atari
     scaling.py      our own: episodes to solve Deep Sea against its size
     episodes.py     what these measure, draw and claim of episodes to solve

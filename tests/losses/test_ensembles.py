@@ -163,3 +163,21 @@ def test_infogain_of_equal_members_is_zero_and_has_no_gradient():
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
   with pytest.raises(ValueError, match=r"temperature is .*must be positive"):
     losses.infogain_bonus(np.zeros((2, 2), np.float32), temperature)
+
+
+@pytest.mark.parametrize("ratio", [-0.3, -0.1, 0.1, 1.0, 2.0, 2.1, 2.3, 2.5])
+def test_proposition_2_where_td_errors_have_less_bias_than_values(ratio):
+  """Flennerhag et al. (2020): where ρ, the ratio of the biases, is in (0, 2/γ)."""
+  rng, discount = np.random.default_rng(2), 0.9
+  models = rng.normal(size=(2, 50))  # Q(s, a) and Q(s', π(s')) of a belief's models.
+  estimates = models + np.array([[1.0], [ratio]]) * rng.normal(1.5, 0.1, size=50)
+
+  def td_error(q_tm1: jax.Array, q_t: jax.Array) -> jax.Array:
+    return losses.q_learning(q_tm1[None], 0, 0.0, discount, q_t[None])
+
+  def td_errors(q: np.ndarray) -> np.ndarray:
+    return np.asarray(jax.vmap(td_error)(*q.astype(np.float32)))
+
+  of_values = abs(np.mean(estimates[0] - models[0]))
+  of_errors = abs(np.mean(td_errors(estimates) - td_errors(models)))
+  assert (of_errors < of_values) == (0 < ratio < 2 / discount)

@@ -194,6 +194,22 @@ def test_uncorrected_q_lambda_diverges_where_retrace_converges():
   assert max(errors.values()) < 1e-4, errors
 
 
+def test_lemma_5_the_behaviour_of_equation_9_commutes_with_the_greedy_policy():
+  """The greedy action has the same probability 1 − ε in all states."""
+  rng = np.random.default_rng(8)
+  mdp = _random_mdp(rng)
+  greedy = _greedy(rng.normal(size=mdp.rewards.shape))
+  other = _random_policy(rng, mdp, floor=0.5)
+
+  def commutator(mu: np.ndarray) -> float:
+    p, both = _kernel(mdp, greedy), _kernel(mdp, np.minimum(greedy, mu))
+    return _norm(p @ both - both @ p)
+
+  rest = other * (1 - greedy)
+  mu = 0.5 * greedy + 0.5 * rest / rest.sum(axis=1, keepdims=True)
+  assert commutator(mu) < 1e-12 < 0.01 < commutator(other)
+
+
 # Increasingly greedy policies.
 
 
