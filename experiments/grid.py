@@ -251,7 +251,7 @@ def compute(
     if not _is_finished(run)
   ]
   done, failed = 0, 0
-  with signals.stop_on_signals(lambda number: console_lib.alert(_STOPPING)) as stop:
+  with signals.stop_on_signals() as stop:
     for task, outcome in pool.compute(
       perform, tasks, workers=workers, ray_address=ray_address, stop=stop
     ):
@@ -272,9 +272,6 @@ def compute(
         "what is missing."
       )
   return stop.exit_code if left else 1 if failed else 0
-
-
-_STOPPING = "stopping; finished runs are kept (send it again to quit at once)"
 
 
 def perform(argument: tuple[config_lib.RunConfig, tuple[str, ...]]) -> bool:

@@ -15,7 +15,6 @@ import json
 import math
 import pathlib
 import shlex
-import signal
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
@@ -100,7 +99,7 @@ class Session:
     """
     if self.checkpoints is None:
       return 0
-    with signals.stop_on_signals(_announce) as stop:
+    with signals.stop_on_signals() as stop:
       return self._run(self.checkpoints, console, callbacks, stop)
 
   def _run(
@@ -237,7 +236,7 @@ def train(
     The runner's result of each seed.
   """
   with (
-    signals.stop_on_signals(lambda number: None) as request,
+    signals.stop_on_signals() as request,
     contextlib.closing(parts_lib.make(config, objects)) as parts,
   ):
     stoppable = dataclasses.replace(
@@ -435,11 +434,4 @@ def _announce_files(
   console.line(
     f"\nThe {good} are in {directory.given / file}{others}, {curve}the rest is in "
     f"{directory.given}."
-  )
-
-
-def _announce(number: signal.Signals) -> None:
-  name = "Ctrl-C" if number == signal.SIGINT else number.name
-  console_lib.alert(
-    f"{name}: stopping and saving the results (send it again to quit at once)"
   )

@@ -4,21 +4,15 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
-
-Announce = Callable[[signal.Signals], None]
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:
-  """Called between two steps: whether a signal has requested to stop.
-
-  Attributes:
-    signal: the number of the first one; None before it.
-  """
+  """Called between two steps: whether a signal has requested to stop."""
 
   signal: int | None = None
 
@@ -31,7 +25,7 @@ class StopRequest:
     return 0 if self.signal is None else 128 + self.signal
 
 
-_requests: list[StopRequest] = []  # Of the open blocks, the outer ones first.
+_outermost: list[StopRequest] = []  # Of the open block, if there is one.
 
 
 def end_at_once() -> None:
@@ -48,45 +42,38 @@ def _end(number: int, frame: FrameType | None) -> None:
   os._exit(128 + number)
 
 
+_USUAL = (signal.SIG_DFL, signal.default_int_handler, _end)
+
+
 @contextlib.contextmanager
-def stop_on_signals(
-  announce: Callable[[signal.Signals], None],
-) -> Iterator[StopRequest]:
-  """Turns the first signal in the block into a `StopRequest`, and that of outer blocks.
+def stop_on_signals() -> Iterator[StopRequest]:
+  """Turns the first signal in the block into a request; blocks within share it.
 
-  The second one ends a program at once, also while XLA computes. A signal that is
-  ignored (SIGHUP under `nohup`) or has a handler of the caller's is left alone. Outside
-  the main thread, where Python handles no signals, no request is made.
-
-  Args:
-    announce: called with the signal by the handler of the outermost block.
+  The second one has its usual effect: it ends a program at once, also while XLA
+  computes. A signal that is ignored (SIGHUP under `nohup`) or has a handler of the
+  caller's is left alone. Only the main thread gets a request.
   """
-  request = StopRequest()
-  if threading.current_thread() is not threading.main_thread():
-    yield request
+  if threading.current_thread() is not threading.main_thread() or _outermost:
+    yield _outermost[0] if _outermost else StopRequest()
     return
-  if _requests:
-    request.signal = _requests[-1].signal
-  before: dict[signal.Signals, Any] = {}
+  request, before = StopRequest(), dict[signal.Signals, Any]()
 
   def handle(number: int, frame: FrameType | None) -> None:
     del frame
+    request.signal = number
     for each, handler in before.items():
-      is_programs = handler in (signal.SIG_DFL, _end)
-      signal.signal(each, signal.SIG_DFL if is_programs else handler)
-    for opened in _requests:
-      opened.signal = number
-    announce(signal.Signals(number))
+      signal.signal(each, signal.SIG_DFL if handler is _end else handler)
+    text = f"{signal.Signals(number).name}: stopping and saving (again: quit at once)"
+    with contextlib.suppress(OSError):  # Unbuffered: a print may be under way.
+      os.write(2, f"\nexplorax: {text}.\n".encode())
 
-  _requests.append(request)
   for number in _NUMBERS:
-    handler = signal.getsignal(number)
-    if handler in (signal.SIG_DFL, signal.default_int_handler, _end):
-      before[number] = handler
-      signal.signal(number, handle)
+    if signal.getsignal(number) in _USUAL:
+      before[number] = signal.signal(number, handle)
+  _outermost.append(request)
   try:
     yield request
   finally:
-    _requests.remove(request)
+    _outermost.clear()
     for number, handler in before.items():
       signal.signal(number, handler)

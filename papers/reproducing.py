@@ -2,7 +2,6 @@
 
 import functools
 import shlex
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +46,7 @@ def _draw(
   if workers is None and jax.default_backend() != "cpu":
     workers = 1  # Other processes compute on the CPU.
   code = 0
-  with signals.stop_on_signals(_announce) as stop:
+  with signals.stop_on_signals() as stop:
     compute = functools.partial(
       pool.compute, workers=workers, ray_address=flags["ray_address"], stop=stop
     )
@@ -58,10 +57,3 @@ def _draw(
         return stop.exit_code
       code = code if is_drawn else 1
   return code
-
-
-def _announce(number: signal.Signals) -> None:
-  del number
-  console_lib.alert(
-    "stopping; finished results are kept (send it again to quit at once)"
-  )

@@ -54,12 +54,3 @@ def print_error(problem: Exception | str) -> None:
   """Prints an error on stderr, in place of the status line of a terminal."""
   clear = _CLEAR if sys.stderr.isatty() else ""
   print(f"{clear}explorax: {problem}", file=sys.stderr, flush=True)
-
-
-def alert(text: str) -> None:
-  """Writes to stderr from a signal handler.
-
-  It bypasses Python's buffers, which the signal may have interrupted in a write.
-  """
-  with contextlib.suppress(OSError):
-    os.write(sys.stderr.fileno(), f"\nexplorax: {text}.\n".encode())

@@ -109,7 +109,7 @@ def interrupted(monkeypatch):
 
     with monkeypatch.context() as patch:
       stop = contextlib.nullcontext(Request())
-      patch.setattr(signals, "stop_on_signals", lambda announce: stop)
+      patch.setattr(signals, "stop_on_signals", lambda: stop)
       return run.main(argv)
 
   return run_until
