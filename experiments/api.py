@@ -16,6 +16,7 @@ import pathlib
 import random
 import shutil
 import tempfile
+import types as python_types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, overload
 
@@ -25,9 +26,10 @@ import numpy.typing as npt
 from explorax import environments
 from explorax.agents import types
 from explorax.environments import identity, jax_adapter
-from explorax.experiments import callbacks, errors, presets, session, trained
 from explorax.experiments import config as config_lib
+from explorax.experiments import errors, presets, session, trained
 from explorax.experiments import flags as flags_lib
+from explorax.experiments import parts as parts_lib
 from explorax.experiments import results as results_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.runners import common
@@ -172,14 +174,18 @@ def train(
     values |= {"agent": agent.name, "set": [*agent.settings]}
   else:
     values |= {"agent": type(agent.config).__name__}
-  functions = callbacks.Functions(on_log, on_episode, on_evaluation, on_checkpoint)
-  results = session.start(
-    config_lib.from_flags(values),
+  objects = parts_lib.CallerObjects(
     None if isinstance(agent, str) else agent,
     None if isinstance(env, str) else env,
-    [functions],
-    evaluation_environment=evaluation_env,
+    evaluation_env,
   )
+  callback = python_types.SimpleNamespace(
+    on_log=on_log,
+    on_episode=on_episode,
+    on_evaluation=on_evaluation,
+    on_checkpoint=on_checkpoint,
+  )
+  results = session.start(config_lib.from_flags(values), objects, [callback])
   return results[0] if seeds is None else results
 
 

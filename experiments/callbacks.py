@@ -1,34 +1,19 @@
 """A user's own code in a run: what it is told, and how it ends the run."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from explorax import notation
 from explorax.experiments import errors
 
+# What a callback may have: on_log(row) is called every `log_every` steps,
+# on_episode(episode) at the end of each training episode, on_evaluation(evaluation)
+# after each evaluation, on_checkpoint(path, env_steps) after each checkpoint.
+EVENTS = ("on_log", "on_episode", "on_evaluation", "on_checkpoint")
+
 
 class StopTraining(Exception):
   """Raised in a callback to end the run: it counts as finished, and has its weights."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Functions:
-  """A callback made of functions; None is not called.
-
-  on_log(row)                       every `log_every` steps (`LogRow`)
-  on_episode(episode)               at the end of each training episode (`Episode`)
-  on_evaluation(evaluation)         after each evaluation (`Evaluation`)
-  on_checkpoint(path, env_steps)    after each checkpoint, with its directory
-  """
-
-  on_log: Any = None
-  on_episode: Any = None
-  on_evaluation: Any = None
-  on_checkpoint: Any = None
-
-
-EVENTS = tuple(field.name for field in dataclasses.fields(Functions))
 
 
 class Callbacks:
@@ -45,15 +30,12 @@ class Callbacks:
   def call(self, event: str, *arguments: Any) -> None:
     """Calls the method of that name of each object."""
     for callback in self._objects:
-      function = getattr(callback, event, None)
-      if function is None:
-        continue
       try:
-        function(*arguments)
+        if (method := getattr(callback, event, None)) is not None:
+          method(*arguments)
       except StopTraining as stop:
         self.reason = self.reason or str(stop) or "no reason given"
 
-  @property
   def have_ended(self) -> bool:
     """Whether one of them has ended the run."""
     return self.reason is not None
@@ -65,25 +47,11 @@ def make(name: str) -> Any:
   Raises:
     SetUpError: if there is none, or what it makes has no method of `EVENTS`.
   """
-  callback = find(name)()
+  function = notation.import_attribute(name, "callback")
+  callback = function() if callable(function) else None
   if not any(callable(getattr(callback, event, None)) for event in EVENTS):
     raise errors.SetUpError(
-      f"--callback={name} made a {type(callback).__name__}, which has none of the "
-      f"methods {', '.join(EVENTS)}; write at least one."
+      f"--callback={name} is no class or function that makes an object with some of "
+      f"the methods {', '.join(EVENTS)}."
     )
   return callback
-
-
-def find(name: str) -> Any:
-  """The class or function `module:name` of `--callback`.
-
-  Raises:
-    SetUpError: if it does not exist, or cannot be called.
-  """
-  function = notation.import_attribute(name, "callback")
-  if not callable(function):
-    raise errors.SetUpError(
-      f"--callback={name} is not callable; name a class, or a function that returns an "
-      f"object with some of the methods {', '.join(EVENTS)}."
-    )
-  return function

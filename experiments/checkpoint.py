@@ -8,7 +8,6 @@ checkpoint is a folder that is complete or absent:
     step_000000001000/replay/     Reverb's own files, if replay is in Reverb
 """
 
-import contextlib
 import dataclasses
 import json
 import math
@@ -17,14 +16,14 @@ import pathlib
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.experiments import errors
+from explorax.experiments import errors, output
 
 EXTRA = "explorax.json"  # The name of the bytes of the JSON.
 _BARE = "weights"  # That of a pytree that is a single array.
@@ -37,62 +36,32 @@ _UNREADABLE = (
 )
 
 
-class DamagedError(errors.OutputError):
-  """A file cannot be read; the message names it."""
+def write(path: pathlib.Path, tree: Any, extra: Any) -> None:
+  """Writes a pytree of arrays and values in JSON's types, or leaves the old file."""
+  arrays = [*named(tree), (EXTRA, np.frombuffer(json.dumps(extra).encode(), np.uint8))]
 
+  def dump(file: BinaryIO) -> None:
+    # np.savez leaves the archive open if the disk is full.
+    with zipfile.ZipFile(file, "w") as archive:
+      for name, leaf in arrays:
+        with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+          np.lib.format.write_array(entry, _plain(leaf), allow_pickle=False)
 
-def write(path: pathlib.Path, tree: Any, extra: Any = None) -> None:
-  """Writes arrays and values in JSON's types, or leaves the old file as it is.
-
-  Args:
-    path: of the file.
-    tree: a pytree of arrays.
-    extra: the values.
-  """
-  temporary = path.with_name(f".{path.name}.tmp")
-  try:
-    with open(temporary, "wb") as file:
-      dump(file, tree, extra)
-      file.flush()
-      os.fsync(file.fileno())
-    os.replace(temporary, path)
-  finally:
-    temporary.unlink(missing_ok=True)
-
-
-def dump(file: BinaryIO, tree: Any, extra: Any = None) -> None:
-  """As `write`, into a file that is open for bytes."""
-  arrays = named(tree)
-  if extra is not None:
-    arrays.append((EXTRA, np.frombuffer(json.dumps(extra).encode(), np.uint8)))
-  # np.savez leaves the archive open if the disk is full.
-  with zipfile.ZipFile(file, "w") as archive:
-    for name, leaf in arrays:
-      with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-        np.lib.format.write_array(entry, _plain(leaf), allow_pickle=False)
+  output.write_whole(path, dump)
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], Any]:
-  """Name → array, and the values or None, of a file of `write` or `dump`.
+  """Name → array, and the values, of a file of `write`.
 
   Raises:
-    DamagedError: if it cannot be read.
+    OutputError: if it cannot be read.
   """
   try:
     with np.load(path, allow_pickle=False) as file:
       arrays = dict(file)
-    extra = arrays.pop(EXTRA, None)
-    return arrays, None if extra is None else json.loads(extra.tobytes())
+    return arrays, json.loads(arrays.pop(EXTRA).tobytes())
   except _UNREADABLE as error:
-    raise DamagedError(f"{path} cannot be read ({error})") from error
-
-
-def read(path: str | os.PathLike[str], like: Any) -> tuple[Any, Any]:
-  """The arrays of a file, arranged as `like`, and its values; errors of both."""
-  arrays, extra = load(path)
-  return arranged(
-    arrays, like, f"{path} is of other settings or another version"
-  ), extra
+    raise errors.OutputError(f"{path} cannot be read ({error})") from error
 
 
 def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
@@ -110,22 +79,21 @@ def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
   if odd := sorted({name for name, _ in pairs} ^ set(arrays)):
     where = "is only in" if odd[0] in arrays else "is missing from"
     raise ValueError(f"{refusal}: {odd[0]!r} {where} the file.")
-  leaves = [_fitted(arrays[name], leaf, name, refusal) for name, leaf in pairs]
+  leaves = []
+  for name, leaf in pairs:
+    array = arrays[name]
+    if _is_key(leaf):
+      leaves.append(jax.random.wrap_key_data(jnp.asarray(array)))
+      continue
+    is_alike = np.can_cast(array.dtype, leaf.dtype, "same_kind")
+    if array.shape != tuple(leaf.shape) or not is_alike:
+      raise ValueError(
+        f"{refusal}: {name!r} has the shape {array.shape} of {array.dtype} in the file "
+        f"and {tuple(leaf.shape)} of {leaf.dtype} here."
+      )
+    with np.errstate(over="ignore"):
+      leaves.append(array.astype(leaf.dtype, copy=False))
   return jax.tree.unflatten(jax.tree.structure(like), leaves)
-
-
-def _fitted(array: np.ndarray, leaf: Any, name: str, refusal: str) -> Any:
-  if _is_key(leaf):
-    return jax.random.wrap_key_data(jnp.asarray(array))
-  if array.shape != tuple(leaf.shape):
-    raise ValueError(
-      f"{refusal}: {name!r} has the shape {array.shape} in the file and "
-      f"{tuple(leaf.shape)} here."
-    )
-  if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
-    raise ValueError(f"{refusal}: {name!r} is of {array.dtype}, not {leaf.dtype}.")
-  with np.errstate(over="ignore"):
-    return array.astype(leaf.dtype, copy=False)
 
 
 def named(tree: Any) -> list[tuple[str, Any]]:
@@ -135,22 +103,16 @@ def named(tree: Any) -> list[tuple[str, Any]]:
     ValueError: if two leaves have the same path.
   """
   leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-  pairs = [(_name(path), leaf) for path, leaf in leaves]
+  pairs = [("/".join(map(_part, path)) or _BARE, leaf) for path, leaf in leaves]
   names = [name for name, _ in pairs]
-  if len(set(names)) < len(names):
-    twice = next(name for name in names if names.count(name) > 1)
-    raise ValueError(f"two arrays have the same name, {twice!r}.")
+  if twice := {name for name in names if names.count(name) > 1}:
+    raise ValueError(f"two arrays have the same name, {min(twice)!r}.")
   return pairs
 
 
-def _name(path: tuple[Any, ...]) -> str:
-  parts = []
-  for entry in path:
-    for attribute in ("key", "idx", "name"):
-      if hasattr(entry, attribute):
-        parts.append(str(getattr(entry, attribute)))
-        break
-  return "/".join(parts) or _BARE
+def _part(entry: Any) -> str:
+  kinds = (kind for kind in ("key", "idx", "name") if hasattr(entry, kind))
+  return str(getattr(entry, next(kinds)))
 
 
 def _is_key(leaf: Any) -> bool:
@@ -185,8 +147,7 @@ class Checkpoint:
 
   Attributes:
     path: its directory.
-    record: `env_steps`, `seconds`, `counts` (the runner's), `recorder`, and `weights`
-      (the name of each of the agent's weights → its name in the learner's state).
+    record: `env_steps`, `seconds`, `counts` (the runner's) and `recorder`.
   """
 
   path: pathlib.Path
@@ -194,12 +155,9 @@ class Checkpoint:
 
   def arrays(self, group: str) -> dict[str, np.ndarray]:
     """Name → array of a group, on the host."""
-    prefix = f"{group}/"
     with np.load(self.path / _STATE, allow_pickle=False) as file:
-      if group in file.files:
-        return {_BARE: file[group]}
-      names = [name for name in file.files if name.startswith(prefix)]
-      return {name.removeprefix(prefix): file[name] for name in names}
+      names = [name for name in file.files if f"{name}/".startswith(f"{group}/")]
+      return {name[len(group) + 1 :] or _BARE: file[name] for name in names}
 
   def restore(self, group: str, like: Any, *, pad: bool = False) -> Any:
     """A group's arrays in the structure of `like`.
@@ -230,44 +188,49 @@ class Checkpoint:
 
 def newest(
   directory: pathlib.Path,
-) -> tuple[Checkpoint | None, list[DamagedError]]:
-  """The newest good checkpoint of a run, or None, and the damaged ones after it."""
-  damaged: list[DamagedError] = []
-  for path in reversed(_paths(directory)):
+) -> tuple[Checkpoint | None, dict[pathlib.Path, str]]:
+  """The newest good checkpoint of a run, or None, and what damaged those after it."""
+  damaged: dict[pathlib.Path, str] = {}
+  for path in sorted(directory.glob("step_*"), reverse=True):
     try:
-      return Checkpoint(path, _checked_record(path / _STATE)), damaged
-    except DamagedError as error:
-      damaged.append(error)
+      with zipfile.ZipFile(path / _STATE) as archive:
+        if (bad := archive.testzip()) is not None:
+          raise zipfile.BadZipFile(f"in {bad!r}")
+      with np.load(path / _STATE, allow_pickle=False) as file:
+        return Checkpoint(path, json.loads(file[EXTRA].tobytes())), damaged
+    except _UNREADABLE as error:
+      damaged[path] = f"{path / _STATE} is damaged ({error})"
   return None, damaged
 
 
-def _checked_record(path: pathlib.Path) -> dict[str, Any]:
-  """Compares all of a file with its checksums; returns the values in it."""
-  try:
-    with zipfile.ZipFile(path) as archive:
-      if (bad := archive.testzip()) is not None:
-        raise DamagedError(f"{path} is damaged (in {bad!r})")
-    with np.load(path, allow_pickle=False) as file:
-      return json.loads(file[EXTRA].tobytes())
-  except _UNREADABLE as error:
-    raise DamagedError(f"{path} is damaged ({error})") from error
+def recover(directory: pathlib.Path, warn: Callable[[str], None]) -> Checkpoint | None:
+  """The newest good checkpoint; `warn` is told of damaged ones, which are renamed.
 
-
-def _paths(directory: pathlib.Path) -> list[pathlib.Path]:
-  """The checkpoints, oldest first."""
-  return sorted(directory.glob("step_*"))
+  Raises:
+    OutputError: if there are checkpoints, and all are damaged; nothing is changed.
+  """
+  restored, damaged = newest(directory)
+  if restored is None and any(directory.glob("*step_*[0-9]")):
+    why = f" ({next(iter(damaged.values()))})" if damaged else ""
+    raise errors.OutputError(
+      f"none of the checkpoints in {directory} is good{why}; choose another "
+      "--output, or delete the run's directory if you do not need the run."
+    )
+  for path, problem in damaged.items():
+    aside = path.rename(path.with_name(_DAMAGED + path.name))
+    warn(f"{problem}; it is {aside.name} now, and the one before it is used.")
+  return restored
 
 
 class Checkpointer:
-  """Decides when a checkpoint is due, writes it, keeps two, and finds the newest.
+  """Decides when a checkpoint is due, writes it, and keeps two.
 
   Times are measured by the monotonic clock, summed over the processes of the run.
 
   Attributes:
-    directory: of the checkpoints.
     restored: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
-    recorder_state: returns the recorder's state; None after a write failure.
+    recorder_state: returns the recorder's state, in JSON's types.
     on_saved: called with each checkpoint's directory and environment steps.
     problem: why the newest state could not be written; '' if it was.
   """
@@ -275,54 +238,33 @@ class Checkpointer:
   def __init__(
     self,
     directory: pathlib.Path,
+    restored: Checkpoint | None = None,
     *,
     with_replay: bool,
-    weights: Callable[[], Mapping[str, str]] = dict,
     every: int | None = None,
     minutes: float = math.inf,
     warn: Callable[[str], None] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Finds the newest good checkpoint; damaged ones after it get another name.
+    """Starts or resumes.
 
     Args:
-      directory: see the attributes; it may not exist yet.
-      with_replay: see the attributes.
-      weights: returns the name of each of the agent's weights → its name in the
-        learner's state, so that they can be read without the agent.
-      every: a checkpoint is due when a multiple of this number of environment steps was
-        passed; None: only by time.
-      minutes: one is due this long after the last one.
-      warn: receives messages about failed writes and damaged checkpoints.
+      directory: of the checkpoints.
+      restored, with_replay: see the attributes.
+      every: one is due when a multiple of so many environment steps was passed, and
+      minutes: so long after the last one.
+      warn: receives messages about failed writes.
       clock: seconds.
-
-    Raises:
-      OutputError: if there are checkpoints, and all are damaged; nothing is changed.
     """
-    self.directory = directory
-    self.with_replay = with_replay
-    self.recorder_state: Callable[[], Mapping[str, Any] | None] = dict
+    self.restored, self.with_replay = restored, with_replay
+    self._directory = directory
+    self.recorder_state: Callable[[], Mapping[str, Any]] = dict
     self.on_saved: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None
     self.problem = ""
-    self._weights = weights
-    self._every = every
-    self._minutes = minutes
-    self._warn = warn
-    self._clock = clock
-    self.restored, damaged = newest(directory)
-    if self.restored is None and any(directory.glob("*step_*[0-9]")):
-      why = f" ({damaged[0]})" if damaged else ""
-      raise errors.OutputError(
-        f"none of the checkpoints in {directory} is good{why}; choose another "
-        "--output, or delete the run's directory if you do not need the run."
-      )
-    for path, error in zip(reversed(_paths(directory)), damaged, strict=False):
-      aside = path.with_name(_DAMAGED + path.name)
-      path.rename(aside)
-      warn(f"{error}; it is {aside.name} now, and the one before it is used.")
-    record = self.restored.record if self.restored else {"seconds": 0.0, "env_steps": 0}
-    self._saved_steps = record["env_steps"]
-    self._saved_at = clock()
+    self._every, self._minutes = every, minutes
+    self._warn, self._clock = warn, clock
+    record = restored.record if restored else {"seconds": 0.0, "env_steps": 0}
+    self._saved_steps, self._saved_at = record["env_steps"], clock()
     self._began = clock() - record["seconds"]
 
   @property
@@ -337,42 +279,38 @@ class Checkpointer:
       return True
     return self._clock() - self._saved_at >= 60 * self._minutes
 
-  def save(self, env_steps: int, snapshot: Snapshot) -> bool:
-    """Writes a checkpoint and deletes older ones, or warns that this failed.
-
-    Returns:
-      Whether it was written.
-    """
-    recorder_state = self.recorder_state()
-    if recorder_state is None:
-      return False
+  def save(self, env_steps: int, snapshot: Snapshot) -> None:
+    """Writes a checkpoint and deletes older ones, or warns that this failed."""
     extra = {
       "env_steps": env_steps,
       "seconds": self.seconds,
       "counts": snapshot.counts,
-      "recorder": recorder_state,
-      "weights": self._weights(),
+      "recorder": self.recorder_state(),
     }
-    path, previous = self.directory / f"step_{env_steps:012d}", _paths(self.directory)
+    previous = sorted(self._directory.glob("step_*"))
+    path = self._directory / f"step_{env_steps:012d}"
     while path in previous:  # At the same step.
       path = path.with_name(f"{path.name}_1")
     self.problem = ""
     # After a failure, do not try again at every step.
     self._saved_steps, self._saved_at = env_steps, self._clock()
+    folder = self._directory / _UNFINISHED
+    shutil.rmtree(folder, ignore_errors=True)
     try:
-      with _new_folder(path) as folder:
-        if snapshot.save_replay is not None:
-          (folder / _REPLAY).mkdir()
-          snapshot.save_replay(folder / _REPLAY)
-        write(folder / _STATE, jax.device_get(snapshot.groups), extra)
+      folder.mkdir(parents=True)
+      if snapshot.save_replay is not None:
+        (folder / _REPLAY).mkdir()
+        snapshot.save_replay(folder / _REPLAY)
+      write(folder / _STATE, jax.device_get(snapshot.groups), extra)
+      os.rename(folder, path)
     except Exception as error:  # Reverb's are of many types.
+      shutil.rmtree(folder, ignore_errors=True)
       self.problem = f"the checkpoint {path} could not be written ({_reason(error)})"
       self._warn(f"{self.problem}; the run continues, and earlier ones are intact.")
-      return False
+      return
     for old in previous[:-1]:
       shutil.rmtree(old, ignore_errors=True)
     self.on_saved(path, env_steps)
-    return True
 
 
 def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -383,21 +321,8 @@ def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
   return np.pad(array, [(0, n) for n in missing])
 
 
-@contextlib.contextmanager
-def _new_folder(path: pathlib.Path) -> Iterator[pathlib.Path]:
-  """A folder to be filled, which gets the name `path` if that succeeds."""
-  temporary = path.parent / _UNFINISHED
-  shutil.rmtree(temporary, ignore_errors=True)
-  try:
-    temporary.mkdir(parents=True)
-    yield temporary
-    os.rename(temporary, path)
-  finally:
-    shutil.rmtree(temporary, ignore_errors=True)
-
-
 def _reason(error: Exception) -> str:
   """The cause, in a few words; Reverb's errors quote those of the system."""
   text = " ".join(str(error).split()) or type(error).__name__
-  full = ("No space left", "Disk quota exceeded", "File too large")
+  full = ("No space left", "Disk quota exceeded", "File too large", "disk is full")
   return "the disk is full" if any(x in text for x in full) else text[:200]

@@ -316,7 +316,7 @@ def set_up_seeds(
     (config,) = checked([config], console)
     directory.write_json("config.json", session.make_record(config, argv, agent_config))
   except BaseException:
-    directory.discard()
+    directory.unlock()
     raise
 
   def work() -> int:

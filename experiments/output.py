@@ -1,7 +1,6 @@
 """The directory of a run; `docs/guides/run_files.md` lists its files.
 
-A whole file is written to a temporary file and renamed. One process at a time has the
-directory of a run.
+One process at a time has the directory of a run.
 """
 
 import contextlib
@@ -25,15 +24,14 @@ class RunDirectory:
   """The directory of one run, or of figures; made by `create`.
 
   Attributes:
-    path: its absolute path.
+    path: its absolute path, since the environment may change the current directory.
     given: the path as it was given.
     holds_run: whether it already held a run, which may be resumed.
   """
 
   def __init__(self, path: pathlib.Path):
-    self.path = path.absolute()  # The environment may change the current directory.
+    self.path, self.given = path.absolute(), path
     self.holds_run = False
-    self.given = path
     self._lock: BinaryIO | None = None
 
   @classmethod
@@ -44,17 +42,12 @@ class RunDirectory:
     may_hold_run: bool = False,
     is_locked: bool = False,
   ) -> "RunDirectory":
-    """Creates the directory and its parents.
+    """Creates the directory, which may hold a run only if `may_hold_run`.
 
-    Args:
-      path: of the directory.
-      may_hold_run: whether it may already hold a run with a config.json.
-      is_locked: whether to lock it against other processes, until `unlock` or the end
-        of this process.
+    With `is_locked`, no other process can do so until `unlock` or the end of this one.
 
     Raises:
-      OutputError: if it already holds a run, cannot be created or written to, or
-        another process has locked it.
+      OutputError: if it cannot be created, is locked, or holds a run.
     """
     if not os.fspath(path):
       raise errors.OutputError("--output is empty; give it a directory.")
@@ -65,12 +58,13 @@ class RunDirectory:
         directory._lock = _lock(directory.path)
     except (OSError, RuntimeError) as error:  # RuntimeError: the home of no user.
       reason = getattr(error, "strerror", None) or error
+      if isinstance(error, BlockingIOError):
+        reason = "it is in use by another process"
       raise errors.OutputError(
-        f"--output={path} cannot be written to ({reason}); choose another --output or "
-        "change its permissions."
+        f"--output={path} cannot be written to ({reason}); choose another --output."
       ) from error
-    directory.holds_run = may_hold_run and (directory.path / _SETTINGS).exists()
     present = [name for name in _OF_A_RUN if (directory.path / name).exists()]
+    directory.holds_run = may_hold_run and _SETTINGS in present
     if present and not directory.holds_run:
       directory.unlock()
       raise errors.OutputError(
@@ -79,47 +73,23 @@ class RunDirectory:
     return directory
 
   def unlock(self) -> None:
-    """Releases the lock; its file stays, so that all processes lock the same one."""
-    if self._lock is not None:
-      self._lock.close()
-
-  def discard(self) -> None:
-    """Removes the directory if it holds nothing: the run never started."""
+    """Releases the lock; a directory that holds nothing else is removed."""
+    if self._lock is None:
+      return
     with contextlib.suppress(OSError):
-      if self._lock is not None and not self.holds_run:
+      if [path.name for path in self.path.iterdir()] == [_LOCK]:
         (self.path / _LOCK).unlink()
-    self.unlock()
-    with contextlib.suppress(OSError):
-      self.path.rmdir()
+        self.path.rmdir()
+    self._lock.close()
 
   def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-    """Writes a JSON file; NaN and infinities, which JSON lacks, become null."""
-    text = json.dumps(finite(content), indent=2, allow_nan=False) + "\n"
+    """Writes a JSON file; what JSON lacks, NaN and infinities, becomes null."""
+    text = json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
     self.write(name, lambda file: file.write(text.encode()))
 
   def write(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
-    """Writes the whole file `name`, or leaves the old one as it is.
-
-    Args:
-      name: relative to the directory; its folders are created.
-      write: writes the content to the open file that it receives.
-
-    Raises:
-      OutputError: if it cannot be written.
-    """
-    target = self.path / name
-    temporary = target.with_name(f".{target.name}.tmp")
-    with write_errors(target):
-      try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "wb") as file:
-          write(file)
-          file.flush()
-          os.fsync(file.fileno())
-        os.replace(temporary, target)
-      finally:
-        with contextlib.suppress(OSError):
-          temporary.unlink()
+    """As `write_whole`, with a name in the directory."""
+    write_whole(self.path / name, write)
 
   def is_finished(self) -> bool:
     """Whether the run in the directory is finished."""
@@ -130,18 +100,12 @@ class RunDirectory:
       return False
 
   def read_settings(self) -> dict[str, Any]:
-    """The `config.json` of the run in the directory.
-
-    Raises:
-      OutputError: if it cannot be read.
-    """
+    """The `config.json` of the run in the directory; an OutputError without one."""
     path = self.path / _SETTINGS
-    try:
+    with contextlib.suppress(OSError, ValueError, RecursionError):
       content = json.loads(path.read_text(encoding="utf-8"))
       if config.is_record(content):
         return content
-    except (OSError, ValueError, RecursionError):
-      pass
     raise errors.OutputError(
       f"{path} cannot be read, so this run cannot be resumed; {_ADVICE}"
     )
@@ -152,13 +116,28 @@ def _lock(path: pathlib.Path) -> BinaryIO:
   file = open(path / _LOCK, "ab")  # noqa: SIM115 (open as long as the run lasts)
   try:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-  except BlockingIOError as error:
+  except OSError:
     file.close()
-    raise errors.OutputError(
-      f"--output={path} is in use by another process; wait for it, stop it, or choose "
-      "another --output."
-    ) from error
+    raise
   return file
+
+
+def write_whole(path: pathlib.Path, write: Callable[[BinaryIO], Any]) -> None:
+  """Writes a file and its folders, or leaves the old file as it is.
+
+  `write` gets the open file; if it cannot be written, an OutputError names `path`.
+  """
+  temporary = path.with_name(f".{path.name}.tmp")
+  with write_errors(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+      with open(temporary, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+      os.replace(temporary, path)
+    finally:
+      temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -174,12 +153,11 @@ def write_errors(path: pathlib.Path) -> Iterator[None]:
     ) from error
 
 
-def finite(value: Any) -> Any:
-  """Replaces the floats that JSON lacks by null."""
+def _finite(value: Any) -> Any:
   if isinstance(value, float) and not math.isfinite(value):
     return None
   if isinstance(value, Mapping):
-    return {key: finite(item) for key, item in value.items()}
-  if isinstance(value, (list, tuple)):
-    return [finite(item) for item in value]
+    return {key: _finite(item) for key, item in value.items()}
+  if isinstance(value, list | tuple):
+    return [_finite(item) for item in value]
   return value

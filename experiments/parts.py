@@ -1,5 +1,6 @@
 """What a run needs: its agent and its environments, checked, the cheapest first."""
 
+import contextlib
 import dataclasses
 import functools
 import resource
@@ -11,23 +12,11 @@ import numpy as np
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import builder
-from explorax.environments import rendering, standard
-from explorax.experiments import (
-  callbacks as callbacks_lib,
-)
+from explorax.environments import jax_adapter, rendering
 from explorax.experiments import config as config_lib
-from explorax.experiments import (
-  errors,
-  presets,
-  processes,
-  trained,
-)
+from explorax.experiments import errors, presets, processes, trained
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.recording import (
-  loggers,
-  summary,
-  video,
-)
+from explorax.experiments.recording import loggers, summary, video
 from explorax.experiments.runners import common, local, user_agents
 
 _FEW_UPDATES = 100  # A run with fewer says so.
@@ -74,30 +63,17 @@ class Parts:
       common.close(environment)
 
 
-def few_updates(parts: Parts) -> str:
-  """A sentence for a run that is too short to learn; '' for others."""
-  config = parts.config
-  if config.steps is None or config.has_user_agent:
-    return ""
-  replay = parts.agent.replay
-  learning = max(0, config.steps - replay.min_size + 1)
-  updates = int(learning * replay.updates_per_step)
-  if updates >= _FEW_UPDATES:
-    return ""
-  remedies = []
-  if replay.updates_per_step * config.steps < _FEW_UPDATES:
-    remedies.append(f"a larger updates_per_step (it is {replay.updates_per_step:g})")
-  if not remedies or config.steps < replay.min_size:
-    remedies.append(f"a smaller min_replay_size (it is {replay.min_size})")
-  return (
-    f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
-    f"the network, the first after {replay.min_size:,} steps. Use more than "
-    f"--steps={config.steps}, or --set {' and '.join(remedies)}."
-  )
+def resolve(
+  config: config_lib.RunConfig, agent: types.Agent | None = None
+) -> tuple[config_lib.RunConfig, Any]:
+  """The config with the environment's full name, and the agent's settings.
 
-
-def resolve(config: config_lib.RunConfig) -> tuple[config_lib.RunConfig, Any]:
-  """The config with the environment's full name, and the agent's settings."""
+  Args:
+    config: of the run.
+    agent: the caller's own, if there is one.
+  """
+  if agent is not None:
+    return config, agent.config
   if config.has_user_agent:
     return config, user_agents.settings(config.agent)
   preset = presets.find(config.agent)
@@ -106,42 +82,68 @@ def resolve(config: config_lib.RunConfig) -> tuple[config_lib.RunConfig, Any]:
   return dataclasses.replace(config, env=env), agent_config
 
 
+def with_limit(config: config_lib.RunConfig) -> config_lib.RunConfig:
+  """The config, with bsuite's own number of episodes if it has no limit."""
+  if config.length:
+    return config
+  kind, _, bsuite_id = config.env.partition(":")
+  if kind == "bsuite":
+    with contextlib.suppress(KeyError):  # Its environment cannot be made.
+      episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
+      return dataclasses.replace(config, episodes=episodes)
+    return config
+  raise errors.SetUpError(
+    f"the run has no limit: give --episodes or --steps ({config.env} has no default "
+    "length; only bsuite's environments have one)."
+  )
+
+
 def make(
   config: config_lib.RunConfig,
   objects: CallerObjects = NO_OBJECTS,
+  resumed_at: int = 0,
 ) -> Parts:
   """Creates the agent and the environments.
 
   Args:
     config: of the run.
     objects: of the caller.
+    resumed_at: environment steps at which the run resumes. Its environments get seeds
+      of their own then: with their first ones they would repeat the episodes.
   """
-  if not isinstance(objects.agent, types.Agent):
-    config, _ = resolve(config)  # Refuses unknown names before anything is made.
-  _check_modules(config)
+  own_agent = objects.agent if isinstance(objects.agent, types.Agent) else None
+  config, _ = resolve(config, own_agent)  # Refuses unknown names first.
+  config = with_limit(config)
+  _check_installed(config)
+  seed = config.seed
+  if resumed_at:
+    seed = environment_seed(seed, common.TRAINING, 0, resumed_at)
   environment: Any
   if objects.environment is not None:
-    environment = environments.wrap(objects.environment, seed=config.seed)
+    environment = environments.wrap(objects.environment, seed=seed)
   elif config.is_batched:
     environment = environments.make_batched(
-      config.env, num_envs=config.num_envs or 1, seed=config.seed
+      config.env, num_envs=config.num_envs or 1, seed=seed
     )
   else:
-    environment = environments.make(_name(config), seed=config.seed)
-  to_close = [environment] * (objects.environment is None)
+    environment = environments.make(_name(config), seed=seed)
+  to_close = [environment] if objects.environment is None else []
   try:
-    config, evaluation = _evaluation_environment(config, objects, environment)
+    evaluation = _evaluation_environment(config, objects, environment, resumed_at)
     if evaluation is not None and evaluation is not objects.evaluation_environment:
       to_close.append(evaluation)
+    if objects.environment is not None and evaluation is None:
+      config = dataclasses.replace(config, eval_episodes=0)
     named, agent = _agent(config, objects, environments.spec(environment))
-    config = _with_limit(config, environment)
-    _check_machine(config, agent, environment)
+    if not config.has_user_agent:
+      local.check_memory(agent, config)
   except BaseException:
     for made in to_close:
       made.close()
     raise
-  is_named = objects.environment is None
-  make_environment = functools.partial(_make_environment, config) if is_named else None
+  make_environment = None
+  if objects.environment is None:
+    make_environment = functools.partial(_make_environment, config, resumed_at)
   return Parts(
     config,
     agent,
@@ -154,7 +156,7 @@ def make(
   )
 
 
-def _check_modules(config: config_lib.RunConfig) -> None:
+def _check_installed(config: config_lib.RunConfig) -> None:
   """Refuses what is not installed or does not exist, before anything is made."""
   if config.runner == config_lib.DISTRIBUTED:
     processes.check_installed()
@@ -165,8 +167,6 @@ def _check_modules(config: config_lib.RunConfig) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   if config.logger is not None:
     loggers.find(config.logger)
-  if config.callback is not None:
-    callbacks_lib.find(config.callback)
   if config.replay == "reverb":
     builder.import_reverb_replay()
 
@@ -191,25 +191,13 @@ def _agent(
   return named, agent
 
 
-def _check_machine(config: config_lib.RunConfig, agent: Any, environment: Any) -> None:
-  """Refuses a run that does not fit the runner or the machine's memory."""
-  if not config.has_user_agent:
-    local.check_memory(agent, config)
-
-
-def agent_config_of(parts: Parts) -> Any:
-  """The agent's settings, for config.json."""
-  if parts.config.has_user_agent:
-    return user_agents.settings(parts.config.agent)
-  return parts.agent.config
-
-
 def _evaluation_environment(
   config: config_lib.RunConfig,
   objects: CallerObjects,
   environment: Any,
-) -> tuple[config_lib.RunConfig, environments.StandardEnvironment | None]:
-  """The environment of the evaluations, and the config for it.
+  resumed_at: int,
+) -> environments.StandardEnvironment | None:
+  """The environment of the evaluations.
 
   None if there is none, or only one at the end, for which it is made then. A run in the
   caller's own environment ends without an evaluation if there is no second one.
@@ -222,82 +210,41 @@ def _evaluation_environment(
       video.check_installed()
       rendering.check(config.env, seed=config.seed)
     elif config.eval_every is None:
-      return config, None
-    return config, _make_environment(config, common.EVALUATION, 0)
+      return None
+    return _make_environment(config, resumed_at, common.EVALUATION, 0)
   if config.runner == config_lib.DISTRIBUTED:
     raise ValueError(
       "runner='distributed' makes environments in other processes; give the name of "
       "one, as gym:CartPole-v1 or module:function."
     )
   if not config.evaluates:
-    return config, None
+    return None
   if config.video:
     raise ValueError("video=True needs an environment by its name.")
-  seed = environment_seed(config.seed, common.EVALUATION, 0)
+  seed = environment_seed(config.seed, common.EVALUATION, 0, resumed_at)
   if isinstance(second, str):
-    return config, environments.make(environments.evaluation_name(second), seed=seed)
+    return environments.make(environments.evaluation_name(second), seed=seed)
   if second is None:
     raw = environment.raw
-    is_jax = isinstance(raw, environments.jax_adapter.JaxEnvironment)
+    is_jax = isinstance(raw, jax_adapter.JaxEnvironment)
     second = raw.pure if is_jax else getattr(raw, "recreated", lambda: None)()
-  if second is None and config.eval_every is None:
-    return dataclasses.replace(config, eval_episodes=0), None
-  if second is None:
+  if second is None and config.eval_every is not None:
     raise ValueError(
       f"eval_every={config.eval_every} needs a second environment; give evaluation_env."
     )
-  return config, environments.wrap(second, seed=seed)
-
-
-def resumed_at(env_steps: int, parts: Parts) -> Parts:
-  """Gives the environments of a run that resumes seeds of their own.
-
-  With their first seeds they would repeat the episodes.
-
-  Args:
-    env_steps: of the checkpoint.
-    parts: made as for a new run.
-  """
-  config, changes, to_close = parts.config, dict[str, Any](), list(parts.to_close)
-  if parts.make_environment is not None:
-    changes["make_environment"] = functools.partial(
-      _make_environment, config, resumed_at=env_steps
-    )
-  for role, name in (
-    (common.TRAINING, "environment"),
-    (common.EVALUATION, "evaluation_environment"),
-  ):
-    environment = getattr(parts, name)
-    seed = environment_seed(config.seed, role, 0, env_steps)
-    if environment is None:
-      continue
-    if parts.make_environment is None:  # An object of the caller's.
-      seed_next_reset = getattr(standard.unwrap(environment), "seed_next_reset", None)
-      if seed_next_reset is not None:
-        seed_next_reset(seed)
-      continue
-    environment.close()
-    to_close.remove(environment)
-    if isinstance(environment, environments.BatchedEnvironment):
-      changes[name] = environments.make_batched(
-        config.env, num_envs=config.num_envs or 1, seed=seed
-      )
-    else:
-      changes[name] = _make_environment(config, role, 0, resumed_at=env_steps)
-    to_close.append(changes[name])
-  return dataclasses.replace(parts, **changes, to_close=to_close)
+  return None if second is None else environments.wrap(second, seed=seed)
 
 
 def _make_environment(
-  config: config_lib.RunConfig, role: str, number: int, resumed_at: int = 0
+  config: config_lib.RunConfig, resumed_at: int, role: str, number: int
 ) -> environments.StandardEnvironment:
   """Makes an additional environment of the run with its own seed.
 
   Args:
     config: the run's config.
+    resumed_at: environment steps at which the run has resumed.
     role: `training` or `evaluation`.
     number: index among the environments of the role.
-    resumed_at: environment steps at which the run has resumed.
   """
   seed = environment_seed(config.seed, role, number, resumed_at)
   if role == common.TRAINING:
@@ -314,25 +261,27 @@ def _name(config: config_lib.RunConfig) -> str:
   return config.env
 
 
-def environment_seed(seed: int, role: str, number: int, resumed_at: int = 0) -> int:
+def environment_seed(seed: int, role: str, number: int, resumed_at: int) -> int:
   """The seed of an additional environment; arguments as in `_make_environment`."""
   stream = (common.TRAINING, common.EVALUATION).index(role)
   entropy = (seed, stream, number, *([resumed_at] if resumed_at else []))
   return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 
-def _with_limit(config: config_lib.RunConfig, environment: Any) -> config_lib.RunConfig:
-  """Sets bsuite's own number of episodes if the config has no limit."""
-  if config.episodes is not None or config.steps is not None:
-    return config
-  raw = getattr(environment, "raw", environment)
-  episodes = getattr(raw, "bsuite_num_episodes", None)
-  if config.env.startswith("bsuite:"):
-    bsuite_id = config.env.removeprefix("bsuite:")
-    episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
-  if episodes is None:
-    raise errors.SetUpError(
-      f"the run has no limit: give --episodes or --steps ({config.env} has no default "
-      "length; only bsuite's environments have one)."
-    )
-  return dataclasses.replace(config, episodes=episodes)
+def few_updates(parts: Parts) -> str:
+  """A sentence for a run that is too short to learn; '' for others."""
+  config = parts.config
+  if config.steps is None or config.has_user_agent:
+    return ""
+  replay = parts.agent.replay
+  learning = max(0, config.steps - replay.min_size + 1)
+  updates = int(learning * replay.updates_per_step)
+  if updates >= _FEW_UPDATES:
+    return ""
+  return (
+    f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
+    f"the network, the first after {replay.min_size:,} steps. Use more than "
+    f"--steps={config.steps}, or --set a smaller min_replay_size (it is "
+    f"{replay.min_size}) or a larger updates_per_step (it is "
+    f"{replay.updates_per_step:g})."
+  )

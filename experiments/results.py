@@ -10,15 +10,10 @@ from typing import Any
 import numpy as np
 
 from explorax.agents import types
-from explorax.experiments import (
-  checkpoint,
-  trained,
-)
 from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
-from explorax.experiments.recording import (
-  rows,
-)
+from explorax.experiments import trained
+from explorax.experiments.recording import rows
 
 Columns = dict[str, np.ndarray]
 
@@ -91,20 +86,17 @@ class Result:
 
 def read(parts: parts_lib.Parts, seed: int, path: pathlib.Path) -> Result:
   """The result of a seed, from its files."""
-  learnt = None
-  if parts.named is not None and (path / trained.FILE).exists():
-    like = trained.shapes(parts.agent)
-    learnt, _ = checkpoint.read(path / trained.FILE, like)
-  content = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+  has_weights = parts.named is not None and (path / trained.FILE).exists()
+  columns = {name: _columns(path / name, seed) for name in rows.COLUMNS}
   return Result(
     dataclasses.replace(parts.config, seed=seed, num_seeds=1),
     path,
-    content,
-    _columns(path / rows.METRICS, seed),
-    _columns(path / rows.EVALUATION, seed),
-    _columns(path / rows.LEARNER, seed),
+    json.loads((path / "summary.json").read_text(encoding="utf-8")),
+    columns[rows.METRICS],
+    columns[rows.EVALUATION],
+    columns[rows.LEARNER],
     parts.named,
-    learnt,
+    trained.read(path / trained.FILE).weights_for(parts.agent) if has_weights else None,
   )
 
 

@@ -24,9 +24,7 @@ from explorax import environments
 from explorax.agents import types
 from explorax.agents.replay import memory
 from explorax.environments import specs
-from explorax.experiments import (
-  callbacks as callbacks_lib,
-)
+from explorax.experiments import callbacks as callbacks_lib
 from explorax.experiments import (
   checkpoint,
   errors,
@@ -39,15 +37,9 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
 from explorax.experiments import results as results_lib
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.recording import (
-  console as console_lib,
-)
-from explorax.experiments.recording import (
-  plots,
-  rows,
-  summary,
-)
+from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import recorder as recorder_lib
+from explorax.experiments.recording import rows, summary
 from explorax.experiments.runners import common, device, local, user_agents
 
 ERROR = "error.txt"
@@ -63,12 +55,14 @@ class Session:
   Attributes:
     record: the content of config.json.
     checkpoints: None if the run is finished.
+    callback: that of the config.
   """
 
   parts: parts_lib.Parts
   directory: output.RunDirectory
   record: dict[str, Any]
-  checkpoints: checkpoint.Checkpointer | None
+  checkpoints: checkpoint.Checkpointer | None = None
+  callback: Any = None
 
   @property
   def config(self) -> config_lib.RunConfig:
@@ -79,11 +73,7 @@ class Session:
     self.parts.close()
     self.directory.unlock()
 
-  def run(
-    self,
-    console: console_lib.Console,
-    callbacks: Sequence[Any] = (),
-  ) -> int:
+  def run(self, console: console_lib.Console, callbacks: Sequence[Any] = ()) -> int:
     """Trains, and writes the run's files in any case.
 
     Args:
@@ -99,49 +89,81 @@ class Session:
     """
     if self.checkpoints is None:
       return 0
-    with signals.stop_on_signals() as stop:
-      return self._run(self.checkpoints, console, callbacks, stop)
-
-  def _run(
-    self,
-    checkpoints: checkpoint.Checkpointer,
-    console: console_lib.Console,
-    callbacks: Sequence[Any],
-    stop: signals.StopRequest,
-  ) -> int:
-    config, directory = self.config, self.directory
-    _announce_start(self, console)
-    restored = checkpoints.restored
+    console.line("\n".join(self._introduction(self.checkpoints)))
+    restored = self.checkpoints.restored
     recorder = recorder_lib.Recorder(
-      directory,
-      config,
+      self.directory,
+      self.config,
       self.record,
       console=console,
-      learner_metrics=() if config.has_user_agent else self.parts.agent.learner.metrics,
+      learner_metrics=()
+      if self.config.has_user_agent
+      else self.parts.agent.learner.metrics,
       resumed=restored.record["recorder"] if restored else None,
     )
-    (directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
-    own = [callbacks_lib.make(config.callback)] if config.callback else []
-    calls = callbacks_lib.Callbacks([recorder, *callbacks, *own])
+    (self.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
+    calls = callbacks_lib.Callbacks([recorder, *callbacks, self.callback])
+    with signals.stop_on_signals() as stop:
+      hooks = self._hooks(self.checkpoints, recorder, calls, stop)
+      error, status = self._train(self.checkpoints, hooks, recorder, calls, console)
+    if error is not None:
+      raise error
+    if status == "finished":
+      return 0
+    again = "starts it again" if self.config.has_user_agent else "resumes it"
+    console.line(f"The run is saved; the same command {again}.")
+    return stop.exit_code or 130
+
+  def _introduction(self, checkpoints: checkpoint.Checkpointer) -> list[str]:
+    """The run's length and directory, and where it resumes."""
+    of_each = " of each" if self.config.num_seeds > 1 else ""
+    lines = [f"{self.config.length}{of_each}, into {self.directory.given}"]
+    if few := parts_lib.few_updates(self.parts):
+      lines.append(few)
+    if checkpoints.restored is not None:
+      env_steps = checkpoints.restored.record["env_steps"]
+      lines.append(f"Resuming at environment step {env_steps:,}.")
+    elif self.directory.holds_run:
+      lines.append("The earlier run has no checkpoint: starting again.")
+    return lines
+
+  def _hooks(
+    self,
+    checkpoints: checkpoint.Checkpointer,
+    recorder: recorder_lib.Recorder,
+    calls: callbacks_lib.Callbacks,
+    stop: signals.StopRequest,
+  ) -> common.Hooks:
+    """What the runner calls."""
     checkpoints.recorder_state = recorder.save
     checkpoints.on_saved = functools.partial(calls.call, "on_checkpoint")
-    hooks = common.Hooks(
+    return common.Hooks(
       on_activity=recorder.on_activity,
       on_log=functools.partial(calls.call, "on_log"),
       on_episode=functools.partial(calls.call, "on_episode"),
       on_evaluation=functools.partial(calls.call, "on_evaluation"),
       on_message=console_lib.print_error,
       stop=stop,
-      ended=lambda: calls.have_ended,
+      ended=calls.have_ended,
       observer=recorder.observer,
       make_environment=self.parts.make_environment,
       checkpoints=checkpoints,
     )
-    status, error, results = "failed", None, dict[int, common.Result]()
-    of_seeds: dict[int, Any] = {}
+
+  def _train(
+    self,
+    checkpoints: checkpoint.Checkpointer,
+    hooks: common.Hooks,
+    recorder: recorder_lib.Recorder,
+    calls: callbacks_lib.Callbacks,
+    console: console_lib.Console,
+  ) -> tuple[BaseException | None, str]:
+    """Trains, and writes the files of the end; returns its error and its status."""
+    status, error = "failed", None
+    results, weights = dict[int, common.Result](), dict[int, Any]()
     try:
       results = _call_runner(self.parts, hooks)
-      of_seeds = {seed: result.weights for seed, result in results.items()}
+      weights = {seed: result.weights for seed, result in results.items()}
       is_stopped = any(result.interrupted for result in results.values())
       status = "interrupted" if is_stopped else "finished"
     except KeyboardInterrupt:  # The second one, at any moment.
@@ -149,23 +171,21 @@ class Session:
     except (Exception, SystemExit) as caught:
       error = _cause(caught)
       if isinstance(caught, common.StoppedError):  # Without results.
-        of_seeds = dict(zip(config.seeds, caught.weights, strict=False))
+        weights = dict(zip(self.config.seeds, caught.weights, strict=False))
       self._write(error)
     try:
       end = summary.End(status, checkpoints.seconds, calls.reason)
-      console.line("\n" + recorder.finish(end, results, of_seeds))
+      console.line("\n" + recorder.finish(end, results, weights))
     except Exception as unfinished:  # A full disk, or a logger of the user's.
       error = error or unfinished
     if checkpoints.problem and error is None:
       error = errors.OutputError(checkpoints.problem)
-    _announce_files(self, console, failed=error is not None)
-    if error is not None:
-      raise error
-    if status == "finished":
-      return 0
-    again = "starts it again" if config.has_user_agent else "resumes it"
-    console.line(f"The run is saved; the same command {again}.")
-    return stop.exit_code or 130
+    if weights:
+      kind = "last good weights" if error else "weights"
+      folder = "" if self.config.num_seeds == 1 else f"seed{self.config.seed}/"
+      file = self.directory.given / f"{folder}{trained.FILE}"
+      console.line(f"\nThe {kind} are in {file}, the rest in {self.directory.given}.")
+    return error, status
 
   def _write(self, error: BaseException) -> None:
     """Saves the traceback of what has ended the run; the error says where."""
@@ -178,19 +198,17 @@ class Session:
 
   def results(self) -> list[results_lib.Result]:
     """What the run has left in its directory, for each seed."""
-    paths = {self.config.seed: self.directory.path}
-    if self.config.num_seeds > 1:
-      paths = {seed: self.directory.path / f"seed{seed}" for seed in self.config.seeds}
-    return [results_lib.read(self.parts, seed, path) for seed, path in paths.items()]
+    path = self.directory.path
+    if self.config.num_seeds == 1:
+      return [results_lib.read(self.parts, self.config.seed, path)]
+    seeds = self.config.seeds
+    return [results_lib.read(self.parts, seed, path / f"seed{seed}") for seed in seeds]
 
 
 def start(
   config: config_lib.RunConfig,
-  agent: trained.Agent | types.Agent | None = None,
-  environment: Any = None,
+  objects: parts_lib.CallerObjects = parts_lib.NO_OBJECTS,
   callbacks: Sequence[Any] = (),
-  *,
-  evaluation_environment: Any = None,
 ) -> list[results_lib.Result]:
   """Trains each seed in this process, one after the other; returns their results.
 
@@ -198,16 +216,13 @@ def start(
 
   Args:
     config: of the run.
-    agent: if it has no name.
-    environment: likewise; it is not closed.
+    objects: of the caller.
     callbacks: objects with some of the methods of `callbacks.EVENTS`.
-    evaluation_environment: for evaluations, if `environment` is given.
 
   Raises:
     ValueError, TypeError, OutputError: in one sentence, for a run that cannot start.
     Exception: what has ended the run, as it was raised.
   """
-  objects = parts_lib.CallerObjects(agent, environment, evaluation_environment)
   results: list[results_lib.Result] = []
   for run in config.runs() if config.num_seeds > 1 else [config]:
     with contextlib.closing(set_up(run, objects=objects)) as session:
@@ -265,49 +280,54 @@ def set_up(
   Raises:
     ValueError, TypeError, OutputError: in one sentence, for a run that cannot start.
   """
+  own_agent = objects.agent if isinstance(objects.agent, types.Agent) else None
+  config, agent_config = parts_lib.resolve(parts_lib.with_limit(config), own_agent)
   directory = output.RunDirectory.create(
     config.output, may_hold_run=True, is_locked=True
   )
-  try:
-    parts = parts_lib.make(config, objects)
-    spec = environments.spec(parts.environment)
-    record = make_record(parts.config, argv, parts_lib.agent_config_of(parts), spec)
-    if not directory.holds_run:
-      checkpoints = _make_checkpointer(parts, directory)
-      directory.write_json("config.json", record)
-      return Session(parts, directory, record, checkpoints)
-    held = directory.read_settings()
-    config_lib.check_resumable(directory.given, held, record)
-    if held.get("spec", record["spec"]) != json.loads(json.dumps(record["spec"])):
-      raise errors.OutputError(
-        f"--output={directory.given} already holds a run in an environment with other "
-        "observations or actions; choose another --output."
-      )
-    is_finished = directory.is_finished()
-    if is_finished and not config_lib.is_extended(held, record):
-      return Session(parts, directory, record, None)
-    checkpoints = _make_checkpointer(parts, directory)
-    restored = checkpoints.restored
-    if is_finished and restored is None:
+  with contextlib.ExitStack() as stack:
+    stack.callback(directory.unlock)
+    held, is_over = None, False
+    if directory.holds_run:
+      held, wanted = directory.read_settings(), settings_record(config, agent_config)
+      config_lib.check_resumable(directory.given, held, wanted)
+      is_over = directory.is_finished()
+      if is_over and not config_lib.is_extended(held, wanted):
+        parts = parts_lib.make(config, objects)
+        stack.pop_all()
+        return Session(parts, directory, held)
+    restored = checkpoint.recover(
+      directory.path / "checkpoints", console_lib.print_error
+    )
+    if is_over and restored is None:
       raise errors.OutputError(
         f"the run in --output={directory.given} cannot be extended, because it has "
         "no checkpoint; choose another --output."
       )
-    env_steps = 0 if restored is None else restored.record["env_steps"]
-    record = config_lib.resumed_record(held, record, env_steps)
+    env_steps = restored.record["env_steps"] if restored else 0
+    parts = parts_lib.make(config, objects, env_steps)
+    stack.callback(parts.close)
+    spec = environments.spec(parts.environment)
+    record = make_record(parts.config, argv, agent_config, spec)
+    if held is not None:
+      if held.get("spec", record["spec"]) != json.loads(json.dumps(record["spec"])):
+        raise errors.OutputError(
+          f"--output={directory.given} already holds a run in an environment with "
+          "other observations or actions; choose another --output."
+        )
+      record = config_lib.resumed_record(held, record, env_steps)
+    callback = callbacks_lib.make(config.callback) if config.callback else None
     directory.write_json("config.json", record)
-    if restored is not None:
-      parts = parts_lib.resumed_at(env_steps, parts)
-    return Session(parts, directory, record, checkpoints)
-  except BaseException:
-    directory.discard()
-    raise
+    checkpoints = _checkpointer(parts, directory, restored)
+    stack.pop_all()
+    return Session(parts, directory, record, checkpoints, callback)
 
 
-def _make_checkpointer(
-  parts: parts_lib.Parts, directory: output.RunDirectory
+def _checkpointer(
+  parts: parts_lib.Parts,
+  directory: output.RunDirectory,
+  restored: checkpoint.Checkpoint | None,
 ) -> checkpoint.Checkpointer:
-  """The run's checkpointer; it has already searched for the newest checkpoint."""
   config = parts.config
   with_replay = config.checkpoint_replay
   if with_replay is None and not config.has_user_agent:
@@ -315,10 +335,8 @@ def _make_checkpointer(
     with_replay = config.replay != "reverb" and size <= _SAVED_REPLAY_BYTES
   return checkpoint.Checkpointer(
     directory.path / "checkpoints",
+    restored,
     with_replay=bool(with_replay),
-    weights=dict
-    if config.has_user_agent
-    else functools.cache(lambda: trained.sources(parts.agent.learner)),
     every=config.checkpoint_every,
     minutes=config.checkpoint_minutes,
     warn=console_lib.print_error,
@@ -377,8 +395,7 @@ def _call_runner(
   elif config.runner == config_lib.DISTRIBUTED:
     runner = importlib.import_module(_DISTRIBUTED)
   else:
-    restored = hooks.checkpoints and hooks.checkpoints.restored
-    env_steps = restored.record["env_steps"] if restored else 0
+    env_steps = hooks.restored.record["env_steps"] if hooks.restored else 0
     hooks.on_activity(common.compiling("initialisation", env_steps))
   arguments: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
   if config.num_seeds > 1 or parts.params:
@@ -396,42 +413,3 @@ def _cause(error: BaseException) -> BaseException:
     return error
   error.__cause__.add_note(str(error).partition(":")[0])
   return error.__cause__
-
-
-def _announce_start(session: Session, console: console_lib.Console) -> None:
-  """Prints the run's length and directory, and where it resumes."""
-  config = session.config
-  length = f"{config.length} of each" if config.num_seeds > 1 else config.length
-  console.line(f"{length}, into {session.directory.given}")
-  if few := parts_lib.few_updates(session.parts):
-    console.line(few)
-  if not session.directory.holds_run or session.checkpoints is None:
-    return
-  restored = session.checkpoints.restored
-  if restored is None:
-    console.line("The earlier run ended before its first checkpoint: starting again.")
-  else:
-    console.line(f"Resuming at environment step {restored.record['env_steps']:,}.")
-
-
-def _announce_files(
-  session: Session, console: console_lib.Console, *, failed: bool
-) -> None:
-  """Prints where the results are."""
-  config, directory = session.config, session.directory
-  file, others = trained.FILE, ""
-  if config.num_seeds > 1:
-    file = f"seed{config.seed}/{file}"
-    others = " and in the other seeds' directories"
-  if not (directory.path / file).exists():
-    return
-  good = "last good weights" if failed else "weights"
-  curve = ""  # Without an episode there is none.
-  if (directory.path / "curve.png").exists():
-    curve = f"the curve in {directory.given / 'curve.png'}, "
-  elif not plots.can_draw():
-    curve = "no curve is drawn without matplotlib (explorax[plots]), "
-  console.line(
-    f"\nThe {good} are in {directory.given / file}{others}, {curve}the rest is in "
-    f"{directory.given}."
-  )

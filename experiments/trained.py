@@ -100,11 +100,13 @@ class Trained(NamedTuple):
     path: as it was given.
     record: the content of the run's config.json.
     arrays: name → array, as `checkpoint.named` names them.
+    is_state: whether they are of the learner's whole state, from a checkpoint.
   """
 
   path: pathlib.Path
   record: Mapping[str, Any]
   arrays: Mapping[str, np.ndarray]
+  is_state: bool
 
   @property
   def spec(self) -> types.EnvironmentSpec:
@@ -128,12 +130,14 @@ class Trained(NamedTuple):
     Raises:
       ValueError: if the agent takes other arrays.
     """
-    refusal = f"{self.path} holds the weights of an agent with other settings"
-    tree = checkpoint.arranged(self.arrays, shapes(agent), refusal)
-    for name, leaf in checkpoint.named(tree):
-      if self.arrays[name].dtype.kind == "f" and not np.isfinite(leaf).all():
+    arrays, refusal = self.arrays, f"{self.path} holds the weights of an agent with "
+    if self.is_state:
+      names = sources(agent.learner).items()
+      arrays = {name: arrays[of] for name, of in names if of in arrays}
+    for name, array in arrays.items():
+      if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{self.path} cannot be used: {name!r} is not finite.")
-    return tree
+    return checkpoint.arranged(arrays, shapes(agent), f"{refusal}other settings")
 
   def policy(self, settings: Sequence[str] = (), seed: int = 0) -> "Policy":
     """The evaluation policy.
@@ -176,20 +180,21 @@ def read(path: str | os.PathLike[str]) -> Trained:
     raise errors.SetUpError(
       f"there is no {path}: give the directory of a run, or its {FILE}."
     )
+  is_state = False
   if not path.is_dir():
     arrays, record = checkpoint.load(path)
   elif not (path / "config.json").exists():
     raise errors.SetUpError(f"{path} is not the directory of a run: no config.json.")
   else:
     record = output.RunDirectory(path).read_settings()
-    is_final = (path / "summary.json").exists() and (path / FILE).exists()
-    arrays = checkpoint.load(path / FILE)[0] if is_final else _newest(path)
+    is_state = not ((path / "summary.json").exists() and (path / FILE).exists())
+    arrays = _newest(path) if is_state else checkpoint.load(path / FILE)[0]
   if not config.is_record(record) or "spec" not in record:
     raise errors.SetUpError(
       f"{path} does not say what its agent is; give the directory of a run, or its "
       f"{FILE}."
     )
-  return Trained(path, record, arrays)
+  return Trained(path, record, arrays, is_state)
 
 
 def evaluate(
@@ -212,7 +217,15 @@ def evaluate(
     else:
       environment = environments.wrap(env, seed=seed)
     _check_spec(policy.env, policy.spec, name, environments.spec(environment))
-    yield from policy.play(environment, episodes, max_steps)
+    for _ in range(episodes):
+      policy.reset()
+      timestep = environment.reset()
+      total, length = 0.0, 0
+      while not timestep.last() and length < max_steps:
+        action = policy.act(timestep.observation, timestep.reward or 0.0)
+        timestep = environment.step(action)
+        total, length = total + float(timestep.reward), length + 1
+      yield total, length, timestep.last()
 
 
 def _check_spec(
@@ -230,16 +243,15 @@ def _check_spec(
 
 
 def _newest(path: pathlib.Path) -> dict[str, np.ndarray]:
-  """The weights in the newest valid checkpoint of a run."""
+  """The learner's state in the newest good checkpoint of a run."""
   newest, damaged = checkpoint.newest(path / "checkpoints")
-  for error in damaged:
-    console.print_error(f"{error}.")
-  if newest is None:
-    seeds = sorted(each.name for each in path.glob("seed*") if each.is_dir())
-    hint = f"; it holds several seeds: name one, as {path / seeds[0]}" if seeds else ""
-    raise errors.SetUpError(f"{path} has neither final weights nor a checkpoint{hint}.")
-  state = newest.arrays("learner")
-  return {name: state[of] for name, of in newest.record["weights"].items()}
+  for problem in damaged.values():
+    console.print_error(f"{problem}.")
+  if newest is not None:
+    return newest.arrays("learner")
+  seeds = sorted(seed.name for seed in path.glob("seed*") if seed.is_dir())
+  hint = f"; it holds several seeds: name one, as {path / seeds[0]}" if seeds else ""
+  raise errors.SetUpError(f"{path} has neither final weights nor a checkpoint{hint}.")
 
 
 def shapes(agent: types.Agent) -> Any:
@@ -334,21 +346,18 @@ class Policy:
     self.state: types.State | None = None
     self._seed = seed
     self._episode = 1
-    self._batch_size: int | None = None  # Of `state`; None: a single environment.
+    self._batch_size = 1  # Of `state`.
     self._compile()
 
   def _compile(self) -> None:
     core = self._agent.actor(evaluation=True)
-    self._init, self._has_values = core.init, core.q_values is not None
     # Schedules have reached their end.
     env_steps = np.int32(actor_lib.MAX_ENV_STEPS)
     self._params = types.ActorParams(jax.tree.map(jnp.asarray, self.weights), env_steps)
     axes = (types.ActorParams(None, None), 0, 0)
-    self._act = jax.jit(core.select_action)
-    self._act_batch = jax.jit(jax.vmap(core.select_action, axes))
-    if core.q_values is not None:
-      self._q = jax.jit(core.q_values)
-      self._q_batch = jax.jit(jax.vmap(core.q_values, axes))
+    self._init = core.init
+    self._act = jax.jit(jax.vmap(core.select_action, axes))
+    self._q = core.q_values and jax.jit(jax.vmap(core.q_values, axes))
 
   def __getstate__(self) -> dict[str, Any]:
     names = ("agent", "env", "weights", "state", "_seed", "_episode", "_batch_size")
@@ -402,11 +411,10 @@ class Policy:
       ValueError: if the observation has another shape, or the batch another size than
         that of the last call.
     """
-    timestep, state, batch_size = self._inputs(observation, reward, first)
-    act = self._act if batch_size is None else self._act_batch
-    action, self.state = act(self._params, timestep, state)
-    self._batch_size = batch_size
-    return int(action) if batch_size is None else np.asarray(action)
+    timestep, state, is_batch = self._inputs(observation, reward, first)
+    action, self.state = self._act(self._params, timestep, state)
+    self._batch_size = len(action)
+    return np.asarray(action) if is_batch else int(action[0])
 
   def q_values(
     self, observation: Any, reward: Any = 0.0, *, first: Any = None
@@ -423,61 +431,45 @@ class Policy:
       ValueError: as `act`.
       TypeError: if the agent has no action values.
     """
-    if not self._has_values:
+    if self._q is None:
       raise TypeError(f"{self} has no action values.")
-    timestep, state, batch_size = self._inputs(observation, reward, first)
-    q_values = self._q if batch_size is None else self._q_batch
-    return np.asarray(q_values(self._params, timestep, state))
-
-  def play(
-    self, environment: dm_env.Environment, episodes: int, max_steps: int = 1_000_000
-  ) -> Iterator[tuple[float, int, bool]]:
-    """Plays episodes: (return, steps, whether it has ended) of each.
-
-    An episode is left after `max_steps`.
-    """
-    for _ in range(episodes):
-      self.reset()
-      timestep = environment.reset()
-      total, length = 0.0, 0
-      while not timestep.last() and length < max_steps:
-        action = self.act(timestep.observation, timestep.reward or 0.0)
-        timestep = environment.step(action)
-        total, length = total + float(timestep.reward), length + 1
-      yield total, length, timestep.last()
+    timestep, state, is_batch = self._inputs(observation, reward, first)
+    q_values = np.asarray(self._q(self._params, timestep, state))
+    return q_values if is_batch else q_values[0]
 
   def _inputs(
     self, observation: Any, reward: Any, first: Any
-  ) -> tuple[dm_env.TimeStep, types.State, int | None]:
-    """What the core takes, and the size of the batch."""
+  ) -> tuple[dm_env.TimeStep, types.State, bool]:
+    """What the core takes, with a leading axis, and whether the caller's has one."""
     array = self._array(observation)
     shape = tuple(self.spec.observations.shape)
     is_batch = array.ndim == len(shape) + 1
-    if array.shape[is_batch:] != shape:
+    batch = array if is_batch else array[None]
+    if batch.shape[1:] != shape:
       raise ValueError(
         f"the observation has the shape {array.shape}; the agent of {self.env} takes "
         f"{shape}, or a batch of such with a leading axis."
       )
-    batch_size = len(array) if is_batch else None
-    if self.state is not None and batch_size != self._batch_size:
+    if self.state is not None and len(batch) != self._batch_size:
       raise ValueError(
         f"the observation has the shape {array.shape}, and that of the last call had "
         "another batch size: call reset() first."
       )
-    begins = self.state is None if first is None else first
-    batch = () if batch_size is None else (batch_size,)
-    begins = np.broadcast_to(np.asarray(begins, bool), batch)
-    reward = np.broadcast_to(np.asarray(reward, np.float32), batch)
-    encode = self._agent.encoding
+    begins = np.asarray(self.state is None if first is None else first, bool)
+    begins = np.broadcast_to(begins, len(batch))
+    reward = np.broadcast_to(np.asarray(reward, np.float32), len(batch))
     first_type, mid_type = dm_env.StepType.FIRST, dm_env.StepType.MID
     timestep = dm_env.TimeStep(
       np.where(begins, np.int32(first_type), np.int32(mid_type)),
       np.where(begins, np.float32(0), reward),
-      np.ones(batch, np.float32),
-      np.stack([encode(each) for each in array]) if is_batch else encode(array),
+      np.ones(len(batch), np.float32),
+      np.stack([self._agent.encoding(each) for each in batch]),
     )
-    state = self._initial_state(batch_size) if self.state is None else self.state
-    return timestep, state, batch_size
+    if self.state is not None:
+      return timestep, self.state, is_batch
+    key = jax.random.fold_in(jax.random.PRNGKey(self._seed), self._episode)
+    keys = jax.random.split(key, len(batch)) if is_batch else key[None]
+    return timestep, jax.vmap(lambda key: self._init(key, 0, 1))(keys), is_batch
 
   def _array(self, observation: Any) -> np.ndarray:
     """An observation of the environment as one array."""
@@ -503,11 +495,3 @@ class Policy:
       )
     one_hot.flat[number - spec.start] = 1.0
     return one_hot
-
-  def _initial_state(self, batch_size: int | None) -> types.State:
-    """The state before the first step."""
-    key = jax.random.fold_in(jax.random.PRNGKey(self._seed), self._episode)
-    if batch_size is None:
-      return self._init(key, 0, 1)
-    keys = jax.random.split(key, batch_size)
-    return jax.vmap(lambda key: self._init(key, 0, 1))(keys)

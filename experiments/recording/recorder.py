@@ -244,8 +244,7 @@ class _SeedRecorder:
     for logger in self._loggers:
       logger.close()
     if params is not None:
-      save = functools.partial(checkpoint.dump, tree=params, extra=self._record)
-      self._directory.write(WEIGHTS, save)
+      checkpoint.write(self._directory.path / WEIGHTS, params, self._record)
 
   def read(self) -> dict[str, rows.Rows]:
     """The columns of the files, by their names."""

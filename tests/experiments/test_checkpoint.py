@@ -46,8 +46,9 @@ def make(tmp_path):
   path = tmp_path / "checkpoints"
 
   def make(**changes) -> checkpoint.Checkpointer:
+    restored = checkpoint.recover(path, messages.append)
     return checkpoint.Checkpointer(
-      path, with_replay=True, warn=messages.append, **changes
+      path, restored, with_replay=True, warn=messages.append, **changes
     )
 
   make.messages = messages
@@ -63,7 +64,7 @@ def test_arrays_come_back_to_the_bit(make):
   assert make().restored is None
   first = make()
   first.recorder_state = lambda: {"rows": 3}
-  assert first.save(70, snapshot(7.0))
+  first.save(70, snapshot(7.0))
   found = make().restored
   assert found.record["env_steps"] == 70
   assert found.record["counts"] == {"episodes": 7}
@@ -101,12 +102,12 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
   checkpoint.write(path, {"a": np.arange(3)}, {"b": [1, "x"]})
   before = path.read_bytes()
   with pytest.raises(ValueError, match="a/b"):  # Two arrays of one name.
-    checkpoint.write(path, {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}})
+    checkpoint.write(path, {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}}, None)
   with pytest.raises(ValueError, match="pickle"):
-    checkpoint.write(path, {"a": np.array([object()])})
+    checkpoint.write(path, {"a": np.array([object()])}, None)
   assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
-  tree, extra = checkpoint.read(path, {"a": np.zeros(3, np.int64)})
-  assert tree["a"].tolist() == [0, 1, 2] and extra == {"b": [1, "x"]}
+  arrays, extra = checkpoint.load(path)
+  assert arrays["a"].tolist() == [0, 1, 2] and extra == {"b": [1, "x"]}
 
 
 def _flip(file):
@@ -120,7 +121,8 @@ def two(tmp_path_factory):
   """A directory with two checkpoints."""
   path = tmp_path_factory.mktemp("two") / "checkpoints"
   own = checkpoint.Checkpointer(path, with_replay=True)
-  assert own.save(10, snapshot(1.0)) and own.save(20, snapshot(2.0))
+  own.save(10, snapshot(1.0))
+  own.save(20, snapshot(2.0))
   return path
 
 
@@ -182,10 +184,10 @@ def test_a_full_disk_keeps_the_previous_checkpoint(make, small_disk):
   before = contents(make)
   big = {"state": {"x": np.random.default_rng(0).random(20_000)}}
   with small_disk(20_000):
-    assert not own.save(20, checkpoint.Snapshot(big, {}))
+    own.save(20, checkpoint.Snapshot(big, {}))
   assert "disk is full" in make.messages[-1] and own.problem
   assert contents(make) == before
-  assert own.save(30, checkpoint.Snapshot(big, {}))  # When there is room again.
+  own.save(30, checkpoint.Snapshot(big, {}))  # When there is room again.
   assert make().restored.record["env_steps"] == 30 and not own.problem
 
 
@@ -194,7 +196,7 @@ def test_two_are_kept(make):
   own = make(clock=lambda: now[0])
   for i in range(4):
     now[0] = i * 1200.0
-    assert own.save(10 * i, EMPTY)
+    own.save(10 * i, EMPTY)
   again = make(clock=lambda: now[0])
   now[0] += 600.0
   assert again.seconds == 3 * 1200.0 + 600.0

@@ -14,16 +14,12 @@ def directory(tmp_path):
   return output.RunDirectory.create(tmp_path / "a" / "run")
 
 
-def test_an_existing_directory_without_a_run_is_used(tmp_path):
-  (tmp_path / "notes.txt").write_text("mine")
-  output.RunDirectory.create(tmp_path, is_locked=True).discard()
-  assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_discard_removes_the_directory_of_a_run_that_did_not_start(tmp_path):
-  directory = output.RunDirectory.create(tmp_path / "a" / "run", is_locked=True)
-  directory.discard()
-  assert not directory.path.exists()
+def test_the_directory_of_a_run_that_did_not_start_is_removed(tmp_path):
+  for name in ("new/run", "."):
+    directory = output.RunDirectory.create(tmp_path / name, is_locked=True)
+    (tmp_path / "notes.txt").write_text("mine")
+    directory.unlock()
+  assert not (tmp_path / "new/run").exists() and (tmp_path / "notes.txt").exists()
 
 
 @pytest.mark.parametrize("name", ["config.json", "metrics.csv", "summary.json"])
