@@ -10,12 +10,16 @@ from typing import Any
 
 import numpy as np
 
+_UNKNOWN = "?"
+_NOT_KEPT = object()  # In place of an argument.
+
 
 def name_of(environment: Any) -> str:
   """`my_envs:Maze/size=5`, or `gym:FrozenLake-v1/is_slippery=false|TimeLimit(...)`.
 
-  Arguments are those of the constructor that the object keeps under their names (or
-  with an underscore before them), and those that gymnasium records.
+  Arguments are those of the constructor, as the object keeps them under their names (or
+  with an underscore before them), and those that gymnasium records. One that is not
+  kept, or does not say what it is, is `?` (see `is_complete`).
 
   Args:
     environment: of any protocol that `wrap` takes, or its result.
@@ -34,6 +38,11 @@ def name_of(environment: Any) -> str:
   return _class_name(first) + _text_of_arguments(given)
 
 
+def is_complete(name: str) -> bool:
+  """Whether two objects with this name of `name_of` must be alike."""
+  return _UNKNOWN not in name
+
+
 def _name_of_gymnasium(environment: Any, gymnasium: Any) -> str:
   """By gymnasium's spec, with the wrappers that `gymnasium.make` does not add."""
   if (spec := environment.spec) is not None:
@@ -43,12 +52,18 @@ def _name_of_gymnasium(environment: Any, gymnasium: Any) -> str:
     given.pop("render_mode", None)
     if registered is None or registered.max_episode_steps != spec.max_episode_steps:
       given["max_episode_steps"] = spec.max_episode_steps
-    wrappers = [(x.name, x.kwargs or {}) for x in spec.additional_wrappers]
+    unknown = {"arguments": _NOT_KEPT}
+    wrappers = [
+      (x.name, unknown if x.kwargs is None else x.kwargs)
+      for x in spec.additional_wrappers
+    ]
     name = f"gym:{spec.id}{_text_of_arguments(given)}"
   else:
     wrappers = []
     while isinstance(environment, gymnasium.Wrapper):
-      wrappers.insert(0, (type(environment).__name__, _arguments(environment)))
+      given = _arguments(environment)
+      given = {k: v for k, v in given.items() if v is not environment.env}
+      wrappers.insert(0, (type(environment).__name__, given))
       environment = environment.env
     name = _class_name(environment) + _text_of_arguments(_arguments(environment))
   for wrapper, given in wrappers:
@@ -68,31 +83,32 @@ def _arguments(thing: Any) -> dict[str, Any]:
     return {x.name: getattr(thing, x.name) for x in dataclasses.fields(thing)}
   try:
     parameters = inspect.signature(type(thing)).parameters
-    kept: Mapping[str, Any] = vars(thing)
   except (TypeError, ValueError):
-    return {}
-  pairs = [(x, kept.get(x, kept.get(f"_{x}", inspect.Parameter))) for x in parameters]
-  return {name: value for name, value in pairs if value is not inspect.Parameter}
+    return {"arguments": _NOT_KEPT}
+  kept: Mapping[str, Any] = getattr(thing, "__dict__", {})
+  return {x: kept.get(x, kept.get(f"_{x}", _NOT_KEPT)) for x in parameters}
 
 
 def _text_of_arguments(arguments: Mapping[str, Any]) -> str:
-  texts = {name: _text(value) for name, value in arguments.items()}
-  pairs = [f"{name}={text}" for name, text in texts.items() if text is not None]
+  pairs = [f"{name}={_text(value)}" for name, value in arguments.items()]
   return f"/{','.join(pairs)}" if pairs else ""
 
 
-def _text(value: Any) -> str | None:
-  """A value that says itself what it is; None for other objects."""
+def _text(value: Any) -> str:
+  """A value that says itself what it is."""
+  if value is _NOT_KEPT:
+    return _UNKNOWN
   if isinstance(value, bool):
     return str(value).lower()
   if isinstance(value, int | float | str | np.generic | enum.Enum | None):
     return str(value)
   if isinstance(value, tuple | list):
-    return f"({','.join(_text(x) or '' for x in value)})"
+    return f"({','.join(map(_text, value))})"
   if isinstance(value, dict):
     return _text(tuple(value.items()))
   if dataclasses.is_dataclass(value) and not isinstance(value, type):
     return type(value).__name__ + _text_of_arguments(_arguments(value))
   if hasattr(value, "__array__"):
     return hashlib.sha256(np.asarray(value).tobytes()).hexdigest()[:8]
-  return getattr(value, "__qualname__", None)
+  name = getattr(value, "__qualname__", _UNKNOWN)
+  return _UNKNOWN if "<" in name else name  # Lambdas and inner functions are alike.

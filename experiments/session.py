@@ -23,7 +23,7 @@ from typing import Any
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.replay import memory
-from explorax.environments import specs
+from explorax.environments import identity, specs
 from explorax.experiments import callbacks as callbacks_lib
 from explorax.experiments import (
   checkpoint,
@@ -291,6 +291,12 @@ def set_up(
     if directory.holds_run:
       held, wanted = directory.read_settings(), settings_record(config, agent_config)
       config_lib.check_resumable(directory.given, held, wanted)
+      if objects.environment is not None and not identity.is_complete(config.env):
+        raise errors.OutputError(
+          f"--output={directory.given} already holds a run in {config.env}; whether "
+          "this environment is the same is unknown, since it does not keep the "
+          "arguments with a ? under their names. Choose another output."
+        )
       is_over = directory.is_finished()
       if is_over and not config_lib.is_extended(held, wanted):
         parts = parts_lib.make(config, objects)

@@ -120,7 +120,11 @@ def test_objects_of_every_protocol(kind, runner, eval_episodes, tmp_path):
   assert math.isfinite(first.evaluation_return) == bool(is_made_again and eval_episodes)
   # The same call again reads the result, also with another object of the same kind.
   for again in (env, make()):
-    same(explorax.train(agent, again, output=tmp_path / "run", **flags), first)
+    if kind != "dm_env":
+      same(explorax.train(agent, again, output=tmp_path / "run", **flags), first)
+      continue
+    with pytest.raises(Exception, match=r"observation_shape=\?.* is unknown"):
+      explorax.train(agent, again, output=tmp_path / "run", **flags)
   # Without a directory the numbers are the same, but for an environment's own state.
   results = explorax.train(agent, make(), seeds=2, **flags)
   assert [result.seed for result in results] == [0, 1]
@@ -158,6 +162,10 @@ def test_other_objects_do_not_share_a_directory(tmp_path):
     ),
     (lambda: environments.make("gym:FrozenLake-v1", seed=0), "gym:FrozenLake-v1"),
     (lambda: Pure(7), f"{__name__}:Pure/size=7"),
+    (
+      lambda: gymnasium.wrappers.TransformReward(Corridor(), lambda reward: reward),
+      f"{__name__}:Corridor/size=3|TransformReward/func=?",
+    ),
   ],
 )
 def test_an_object_is_called_by_its_class_and_arguments(make, name):

@@ -15,7 +15,6 @@ import fakes
 import numpy as np
 import pytest
 
-from explorax import exploration, losses
 from explorax.experiments import evaluate, report, run, sweep
 from explorax.papers import reproduce
 
@@ -53,35 +52,25 @@ def refused(capsys):
 
 
 FLAGS = """
---agent= | --agent=nope | --agent=DQN | --agent=../dqn | --steps=0 | --steps=-1
---steps=1.5 | --steps=nan | --steps=1e400 | --steps=٣ | --steps=
---episodes=0 | --episodes=1/2 | --episodes=１０ | --seed=-1 | --seed=4294967296
---runner=nope | --runner=device | --replay=nope | --undefok=steps | --flagfile=x
---nosteps | --stepz=5 | --checkpoint_every=0 | --checkpoint_minutes=0
---checkpoint_replay=perhaps | --eval_every=0 | --eval_episodes=-1
---log_every=0 | --callback=nope:Nothing
---seeds=0 | --seeds=-1 | --num_envs=0 | --num_actors=2
---ray_address=localhost:1
---video=maybe | --logger=nope | --output= | --output=~nosuchuser/x
---output=/dev/null/x | --set | --set=nothing
+--agent= | --agent=DQN | --agent=../dqn | --steps=0 | --steps=1.5 | --steps=nan
+--steps=1e400 | --steps= | --episodes=1/2 | --episodes=１０ | --seed=-1
+--seed=4294967296 | --runner=nope | --runner=device | --undefok=steps | --flagfile=x
+--nosteps | --stepz=5 | --checkpoint_replay=perhaps | --callback=nope:Nothing
+--callback=os:getcwd | --num_actors=2 | --logger=nope | --output=
+--output=~nosuchuser/x | --output=/dev/null/x | --set | --set=nothing
 """
 ENVIRONMENTS = """
 nope | bsuite: | :x | gym:a:b:c | bsuite:nope/0 | gym: | bsuite:deep_sea/99
-bsuite:deep_sea/-1 | gym:Nope-v0 | gym:Pendulum-v1 | jax:nope | jax:deep_sea/0
-jax:deep_sea/1e99 | jax:deep_sea/5,permuted=maybe | jax:deep_sea/5,x=1
+gym:Pendulum-v1 | jax:nope | jax:deep_sea/0 | jax:deep_sea/1e99 | jax:deep_sea/5,x=1
 jax:mountain_car,time_limit=nan | jax:mountain_car, | atari:Nope | atari:Pong/nope
-nomodule:make | os:nothing | os:path | os:getcwd | sys:exit | .x:make
+nomodule:make | os:nothing | os:path | os:getcwd | sys:exit
 """
 SETTINGS = """
-learning_rate=-1 | learning_rate=nan | n_step=0 | n_step=1.5 | replay_capacity=1e10
-hidden_sizes=0 | hidden_sizes=a,b | hidden_sizes=4,,4 | hidden_sizes=1e300
-target_update_period=99999999999999 | optimizer_eps=inf | adam_b2=1
-priority_exponent=-1 | updates_per_step=inf | batch_size=0 | batch_size=1e12
-discount=1.5 | discount=1O | min_replay_size=1e9 | discount | discount.x=1
-exploration.epsilon=1.5 | exploration.epsilon=Linear(2,0,5) | exploration=Nope
-exploration.ladder=inf | exploration=__import__('os')
-exploration=EzGreedy(0.1,of=Nope()) | bonus=os:getcwd | bonus=Rnd(1,2,3,4,5,6)
-num_members=0 | mask_prob=2 | prior_scale=nan | max_abs_reward=0 | beta=inf | target=5
+learning_rate=nan | n_step=1.5 | replay_capacity=1e10 | hidden_sizes=a,b
+hidden_sizes=4,,4 | target_update_period=99999999999999 | batch_size=0 | discount=1O
+min_replay_size=1e9 | discount | discount.x=1 | exploration.epsilon=Linear(2,0,5)
+exploration=Nope | exploration=__import__('os') | exploration=EzGreedy(0.1,of=Nope())
+bonus=os:getcwd | bonus=Rnd(1,2,3,4,5,6) | target=5
 """
 
 
@@ -111,14 +100,7 @@ def test_flags_environments_and_settings(refused, case):
   ("main", "argv", "names"),
   [
     (run.main, "--agent=ngu --env=jax:chain/9 --set num_policies=0", "num_policies"),
-    (
-      run.main,
-      "--agent=dqn --env=jax:chain/9 --runner=device --seeds=4000000",
-      "seeds",
-    ),
     (sweep.main, "--agents=nope --sweep=catch/0", "nope"),
-    (sweep.main, "--agents=dqn --sweep=nope", "nope"),
-    (sweep.main, "--agents=dqn@n_step=0 --sweep=catch/0", "n_step"),
     (evaluate.main, "nothing.npz", "nothing.npz"),
     (report.main, "nothing", "nothing"),
     (reproduce.main, "--figure=nope", "nope"),
@@ -135,19 +117,11 @@ MAKES: dict[str, tuple[Any, str]] = {
   "exits": (lambda: sys.exit(3), "SystemExit"),
   "number": (3, "number"),
   "continuous": (lambda: _Changed(actions=dm_env.specs.Array((2,), float)), "actions"),
-  "many": (lambda: _Changed(actions=dm_env.specs.DiscreteArray(2**62)), str(2**62)),
 }
 # What the seventh step returns instead → what the message must name.
 STEPS: dict[str, tuple[Any, str]] = {
   "shape": (lambda t: t._replace(observation=np.zeros(5)), "shape"),
-  "nan": (lambda t: t._replace(observation=np.full(3, np.nan)), "observation"),
   "reward_nan": (lambda t: t._replace(reward=np.nan), "reward"),
-  "reward_large": (lambda t: t._replace(reward=1e39), "1e+39"),
-  "reward_huge": (lambda t: t._replace(reward=10**400), "inf"),
-  "strings": (lambda t: t._replace(observation=["1", "2", "3"]), "'1'"),
-  "complex": (lambda t: t._replace(observation=np.zeros(3, complex)), "0.+0.j"),
-  "masked": (lambda t: t._replace(observation=np.ma.zeros(3)), "masked"),
-  "restart": (lambda t: dm_env.restart(t.observation), "began an episode"),
   "tuple": (lambda t: (t.observation, 0.0, False, {}), "TimeStep"),
   "raises": (lambda t: {}["key"], "KeyError: 'key'"),
   "exits_later": (lambda t: sys.exit(3), "SystemExit"),
@@ -218,8 +192,6 @@ def _flipped(path: pathlib.Path) -> None:
 
 DAMAGE: list[tuple[Any, int, str]] = [
   (lambda: _flipped(_newest("state.npz")), 0, "damaged_"),
-  (lambda: os.truncate(_newest("state.npz"), 9), 0, "damaged_"),
-  (lambda: os.remove(_newest("state.npz")), 0, "state.npz"),
   (lambda: METRICS.write_bytes(METRICS.read_bytes()[:150]), 1, "metrics.csv"),
   (lambda: CONFIG.write_text("{"), 2, "config.json"),
   (CONFIG.unlink, 2, "holds a run"),
@@ -263,32 +235,9 @@ def _made_pipe(name: str) -> None:
   [
     (lambda: _made_pipe("run/metrics.csv"), "metrics.csv"),
     (lambda: CONFIG.write_text("[" * 100_000), "config.json"),
-    (
-      lambda: METRICS.write_text(METRICS.read_text().replace("\n4,", f"\n4,{10**30},")),
-      "metrics.csv",
-    ),
   ],
 )
 def test_damaged_runs_are_not_reported(refused, originals, damage, names):
   shutil.copytree(originals / "run", "run")
   damage()
   refused(2, names, "run", main=report.main)
-
-
-TD = {"q_tm1": np.ones(3), "a_tm1": 1, "r_t": 1.0, "discount_t": 0.9}
-TD |= {"q_t_value": np.ones(3), "q_t_selector": np.ones(3)}
-
-
-@pytest.mark.parametrize(
-  ("function", "arguments", "names"),
-  [
-    (losses.double_q, TD | {"q_tm1": np.ones((2, 3))}, "q_tm1"),
-    (losses.double_q, TD | {"a_tm1": 99}, "a_tm1"),
-    (exploration.ucb, {"q": np.ones(3), "scale": 0.1}, "q"),
-    (exploration.ZetaDuration, {"cap": 0}, "cap"),
-    (exploration.mixture_betas, {"n": 0, "beta": 0.3}, "0 policies"),
-  ],
-)
-def test_arguments_of_functions(function, arguments, names):
-  with pytest.raises((TypeError, ValueError), match=names):
-    function(**arguments)

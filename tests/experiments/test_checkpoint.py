@@ -135,7 +135,6 @@ BOMB = b"cos\nsystem\n(S'touch bomb'\ntR."  # A pickle, which must not be loaded
     _flip,
     lambda file: file.unlink(),
     lambda file: file.write_bytes(file.read_bytes()[:-100]),
-    lambda file: file.write_bytes(b""),
     lambda file: file.write_bytes(BOMB),
     lambda file: np.savez(file, other=np.zeros(1)),
   ],
@@ -143,11 +142,10 @@ BOMB = b"cos\nsystem\n(S'touch bomb'\ntR."  # A pickle, which must not be loaded
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(two, make, damage):
   shutil.copytree(two, make.path)
   damage(make.path / "step_000000000020/state.npz")
-  assert make().restored.record["env_steps"] == 10
-  (message,) = make.messages
+  for _ in range(2):  # There is no second message.
+    assert make().restored.record["env_steps"] == 10
+    (message,) = make.messages
   assert "step_000000000020" in message and "damaged_step" in message
-  # There is no second message.
-  assert make().restored.record["env_steps"] == 10 and len(make.messages) == 1
 
 
 def test_without_a_good_checkpoint_the_run_cannot_resume(two, make):
@@ -155,9 +153,8 @@ def test_without_a_good_checkpoint_the_run_cannot_resume(two, make):
   for file in make.path.rglob("state.npz"):
     _flip(file)
   before = contents(make)
-  for _ in range(2):  # The second call does not restart either.
-    with pytest.raises(errors.OutputError, match=str(make.path)):
-      make()
+  with pytest.raises(errors.OutputError, match=str(make.path)):
+    make()
   assert contents(make) == before
 
 

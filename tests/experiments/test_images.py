@@ -5,7 +5,6 @@ import pathlib
 import numpy as np
 import pytest
 
-import explorax
 from explorax.experiments import evaluate, run
 
 pytestmark = pytest.mark.newest
@@ -91,12 +90,3 @@ def test_a_trained_policy_takes_what_the_environment_gives(capsys):
   assert run.main([*TINY, env, "--output=out"]) == 0
   assert evaluate.main(["out/checkpoints/final.npz", env, "--episodes=1"]) == 0
   assert "return 5, 5 steps" in capsys.readouterr().out
-
-
-def test_in_python_too():
-  agent = explorax.make_agent(
-    "double_dqn", "turned_images:ChannelsFirst", min_replay_size=20, batch_size=2
-  )
-  result = explorax.train(agent, "turned_images:ChannelsFirst", steps=25)
-  returns = explorax.evaluate(result, episodes=1)
-  assert returns.tolist() == [5.0]

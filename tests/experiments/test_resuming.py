@@ -149,24 +149,6 @@ def test_a_finished_run_is_extended(capsys):
   assert "episodes is None there, but only 9 here" in other
 
 
-def test_a_run_is_extended_with_and_without_evaluations():
-  """They may change, because they change nothing else."""
-  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY[:2], "--runner=device")
-  argv = (*argv, "--set=min_replay_size=100", "--eval_episodes=0")
-  assert run.main([*argv, "--steps=300", "--output=whole"]) == 0
-  argv = (*argv, "--output=parts")
-  assert run.main([*argv, "--steps=100"]) == 0
-  evaluated = ("--eval_every=50", "--eval_episodes=1")
-  assert run.main([*argv, "--steps=200", *evaluated]) == 0
-  config = json.loads(pathlib.Path("parts/config.json").read_text())
-  assert (config["steps"], config["eval_every"]) == (200, 50)
-  steps = {int(row["env_steps"]) for row in rows("parts", "evaluation.csv")}
-  assert min(steps) >= 100 and max(steps) >= 200
-  assert run.main([*argv, "--steps=300"]) == 0
-  assert weights("whole") == weights("parts") and rows("whole") == rows("parts")
-  assert {int(row["env_steps"]) for row in rows("parts", "evaluation.csv")} == steps
-
-
 seeds: list[int] = []
 
 
@@ -192,21 +174,6 @@ def test_environments_get_other_seeds_when_a_run_resumes(interrupted):
   assert interrupted(20, *argv, "--output=again") == 143
   assert interrupted(30, *argv, "--output=again") == 143
   assert set(seeds) <= again, "They repeat with the run."
-
-
-def test_other_commands_have_other_directories():
-  argv = ("--agent=dqn", "--env=jax:deep_sea/4", "--steps=14")
-  others = (
-    (),
-    ("--set=n_step=2",),
-    ("--runner=device",),
-    ("--seed=1",),
-    ("--seeds=2",),
-  )
-  for other in others:
-    assert run.main([*argv, *TINY, *other]) == 0
-  assert len(list(pathlib.Path("runs").iterdir())) == len(others)
-  assert all("hidden_sizes=4" in path.name for path in pathlib.Path("runs").iterdir())
 
 
 def test_a_file_of_settings_repeats_a_run_and_flags_change_it():

@@ -101,25 +101,6 @@ def test_a_video_of_the_last_evaluation():
   assert widths == [0, 36, 72, 108, 144, 180]
 
 
-def worse() -> fakes.FakeEnvironment:
-  """Its first episode is its best, in evaluation too."""
-  environment = fakes.DrawnEnvironment(reward=lambda t, action: 1 / environment.count)
-  environment.count = 0
-  reset = environment.reset
-
-  def counted():
-    environment.count += 1
-    return reset()
-
-  environment.reset = counted
-  return environment
-
-
-def test_the_best_episode_has_a_video_of_its_own():
-  assert launch(f"{__name__}:worse", "--steps=20", "--eval_every=10", "--video") == 0
-  assert videos() == ["step_00000010_best.gif", "step_00000020.gif"]
-
-
 def test_no_video_of_what_has_no_picture(capsys):
   text = refused(capsys, "fake", "--steps=20", "--video")
   assert "'fakes:fake' has no picture" in text
@@ -161,29 +142,3 @@ def test_a_crash_ends_the_run_and_the_same_command_resumes_it(capsys):
   assert [row["env_steps"] for row in rows("metrics.csv")] == ["5", "10", "15"]
   # There were no evaluations, and there is no trace of any.
   assert not (OUT / "evaluation.csv").exists() and "evaluation" not in summary()
-
-
-seeds: list[int] = []
-
-
-def seeded(seed: int) -> fakes.FakeEnvironment:
-  seeds.append(seed)
-  return fakes.fake()
-
-
-def test_environments_beside_the_first_have_seeds_of_their_own():
-  argv = ("--episodes=3", "--seed=7", "--eval_every=100")
-  assert launch(f"{__name__}:seeded", *argv) == 0
-  assert len(seeds) == 2 and len(set(seeds)) == 2 and seeds[0] == 7
-  again, seeds[:] = list(seeds), []
-  assert launch(f"{__name__}:seeded", *argv, "--output=again") == 0
-  assert seeds == again
-
-
-def test_a_reward_that_is_not_finite_is_one_sentence(capsys):
-  argv = ("--episodes=50", "--seed=5")
-  assert launch("fake_nan_reward", *argv, learns=True) == 1
-  error = capsys.readouterr().err
-  assert error.startswith("explorax: ") and error.count("\n") == 1
-  assert "step" in error and "seed 5" in error and "nan" in error
-  assert (OUT / "checkpoints/final.npz").exists()
