@@ -102,6 +102,9 @@ results: $(INSTALLED)
 	    --output=docs/figures || exit 1; \
 	done
 	$(BIN)/python -m explorax.papers.verdicts
+	$(BIN)/python -m explorax.papers.reproduce --workers=1 --results=results/figures \
+	  --figure=$$(ls results/figures | sed 's#_#/#; s#\.npz$$##' | paste -sd,) \
+	  --output=docs/figures --pages=docs
 	for name in $$(ls docs/bsuite/raw); do \
 	  $(BIN)/python -m explorax.experiments.report docs/bsuite/raw/$$name \
 	    --output=build/bsuite/$$name || exit 1; \

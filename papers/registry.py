@@ -18,7 +18,8 @@ def _discover() -> dict[str, types.Figure]:
     path = importlib.import_module(package.name).__path__
     for module in pkgutil.iter_modules(path, f"{package.name}."):
       for figure in getattr(importlib.import_module(module.name), "FIGURES", ()):
-        found[figure.name] = figure
+        if isinstance(figure, types.Figure):
+          found[figure.name] = figure
   return {name: found[name] for name in sorted(found, key=_natural)}
 
 

@@ -1,14 +1,29 @@
 """Reproduces the papers' figures: `python -m explorax.papers.reproduce --help`.
 
-Each figure consists of tasks, whose raw results are saved as soon as they are computed:
-a second call only draws, and an interrupted call resumes. Each drawing comes with a
-table of the paper's claims and our measurements.
+    OUTPUT/ez_fig3.png               the drawing
+    OUTPUT/verdicts.csv              the finding of each claim of all figures
+    RESULTS/ez_fig3.npz              the results of all tasks, once they are packed
+    RESULTS/ez_fig3/DIGEST.npz       the results of a task, while others are computed
+
+The names of a quick version end in `_quick`; those of a figure with changed settings
+end in a hash of them. Neither is in the table of verdicts.
 """
 
+import collections
+import csv
 import dataclasses
+import functools
+import hashlib
+import io
+import json
+import pathlib
+import re
 import sys
-from collections.abc import Sequence
-from typing import Annotated, Any
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, BinaryIO
+
+import numpy as np
 
 from explorax import ranges
 from explorax.experiments import signals
@@ -16,9 +31,12 @@ from explorax.experiments import signals
 if __name__ == "__main__":
   signals.end_at_once()
 
-from explorax.experiments import command
+from explorax.experiments import command, output, pool, versions
 from explorax.experiments import config as config_lib
 from explorax.experiments import flags as flags_lib
+from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import plots
+from explorax.papers import draw, figures, judge
 
 _INTRODUCTION = """\
 Reproduces the papers' figures, with intervals over seeds and a test of each claim.
@@ -35,12 +53,14 @@ Examples
   Quick versions of all figures of one paper, or of all papers:
     python -m explorax.papers.reproduce --figure=ez --quick
     python -m explorax.papers.reproduce --figure=all --quick
+
+  The figures of the documentation, from the kept results:
+    python -m explorax.papers.reproduce --figure=tdu --results=results/figures
 """
 
 _OUTRO = f"""\
-OUTPUT/figures.md shows all figures with the papers' claims and our measurements, and
-one table of all claims. Raw results are kept in OUTPUT/raw: a second call only draws,
-and an interrupted call resumes.
+OUTPUT has the drawings, and verdicts.csv with the papers' claims and our findings. Raw
+results are kept in RESULTS: a second call only draws, and an interrupted call resumes.
 {command.EXIT_CODES}"""
 
 
@@ -50,8 +70,8 @@ class Flags:
 
   figure: str | None = flags_lib.field(
     None,
-    "Figures (--list), all figures of a paper (ez), or all; large ones only by "
-    "their names; or your own figures.types.Figure as module:NAME.",
+    "Figures (--list), all figures of a paper (ez), or all; or your own "
+    "figures.Figure as module:NAME.",
     "What to reproduce",
   )
   quick: bool = flags_lib.field(
@@ -62,14 +82,14 @@ class Flags:
   )
   set: tuple[str, ...] = flags_lib.field(
     (),
-    "Changes a setting of the figure (--set sizes=5,8); may be repeated. An "
+    "Changes a setting of the figure's runs (--set size=5,8); may be repeated. An "
     "unknown name prints the known ones.",
     "What to reproduce",
   )
   seeds: Annotated[int, ranges.Range(ge=1, le=config_lib.MAX_SEEDS)] | None = (
     flags_lib.field(
       None,
-      "Runs for each number, as --set num_seeds. [each figure's own: --list]",
+      "Runs for each number, as --set num_seeds. [each figure's own]",
       "What to reproduce",
     )
   )
@@ -86,17 +106,25 @@ class Flags:
   )
   output: str = flags_lib.field(
     "figures",
-    "Directory of drawings, tables and raw results. [figures in the current directory]",
+    "Directory of the drawings and of verdicts.csv. [figures in the current directory]",
     "How",
   )
+  results: str | None = flags_lib.field(
+    None, "Directory of the raw results. [OUTPUT/raw]", "How"
+  )
+  pack: bool = flags_lib.field(
+    False, "Joins the results of each figure's tasks in one file.", "How"
+  )
+  pages: str | None = flags_lib.field(
+    None,
+    "Directory of Markdown pages, whose tables between `<!-- findings NAME -->`, or "
+    "`<!-- table NAME -->`, and `<!-- end -->` are written again.",
+    "How",
+  )
+  page: bool = flags_lib.field(False, "Rewrites OUTPUT/figures.md.", "How")
   list: bool = flags_lib.field(
     False,
     "Prints the figures and exits.",
-    command.INFORMATION,
-  )
-  page: bool = flags_lib.field(
-    False,
-    "Rewrites OUTPUT/figures.md from the figures in OUTPUT, and exits.",
     command.INFORMATION,
   )
 
@@ -113,9 +141,347 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
-  from explorax.papers import reproducing
+  """Lists the figures, or checks what was asked for; returns what remains."""
+  from explorax.papers import registry, reproducing  # While figures move.
 
-  return reproducing.reproduce(flags, argv)
+  known = figures.every()
+  if flags["list"]:
+    both: dict[str, Any] = {**known, **registry.FIGURES}
+    width = max(map(len, both))
+    return command.show(
+      "\n".join(f"{x.name:{width}}  {x.title} ({x.source})" for x in both.values())
+    )
+  old = {*registry.FIGURES} | {x.split("/")[0] for x in registry.FIGURES}
+  if flags["page"] or old & {*(flags["figure"] or "").split(",")}:
+    return reproducing.reproduce(flags, argv)
+  plots.check_can_draw()
+  seeds = [] if flags["seeds"] is None else [f"num_seeds={flags['seeds']}"]
+  chosen = [
+    (figure, figures.parse_changes(figure, [*flags["set"], *seeds]))
+    for figure in figures.choose(flags["figure"], known)
+  ]
+  directory = output.RunDirectory.create(flags["output"])
+  results = flags["results"] or directory.path / "raw"
+  store = output.RunDirectory.create(results)
+  return functools.partial(_make, chosen, directory, store, flags)
+
+
+def _make(
+  chosen: Sequence[tuple[figures.Figure, dict[str, Any]]],
+  directory: output.RunDirectory,
+  results: output.RunDirectory,
+  flags: dict[str, Any],
+) -> int:
+  """Computes, judges and draws the figures one after another."""
+  import jax  # Which takes a second.
+
+  console = console_lib.Console(sys.stdout)
+  workers = flags["workers"]
+  if workers is None and jax.default_backend() != "cpu":
+    workers = 1  # Other processes compute on the CPU.
+  code, tables = 0, dict[str, str]()
+  with signals.stop_on_signals() as stop:
+    run = functools.partial(
+      pool.compute, workers=workers, ray_address=flags["ray_address"], stop=stop
+    )
+    for figure, changes in chosen:
+      store = Store(results, figure.file_name)
+      complete = functools.partial(_complete, figure, store, run, console)
+      quick = figure.quick if flags["quick"] else {}
+      table = figure.stages({**quick, **changes}, complete)
+      if stop():
+        console_lib.print_error("stopped; run the same command again to resume.")
+        return stop.exit_code
+      if table is None:
+        code = 1
+        continue
+      if flags["pack"]:
+        store.pack(table)
+      name = file_name(figure, flags["quick"], changes)
+      findings = write(figure, table, directory, name)
+      for x in findings:
+        console.line(f"  {judge.VERDICTS[x.held]} ({x.test}): {x.claim}: {x.measured}")
+      console.line(f"  drawn in {directory.path / name}.png\n")
+      if figure.table is not None:
+        tables[figure.name] = figure.table(table)
+  if flags["pages"] is not None:
+    fill_pages(pathlib.Path(flags["pages"]), read_verdicts(directory.path), tables)
+  return code
+
+
+# -- results --------------------------------------------------------------------------
+
+
+class Store:
+  """The results of a figure's tasks: packed, or each in a file of its own.
+
+  A packed file can be read without this project:
+
+      arrays = dict(np.load("results/figures/tdu_scaling.npz"))
+      content = json.loads(str(arrays["content"]))
+      for task in content["tasks"]:
+        for name, (array, i) in task["results"].items():
+          print(task["settings"], name, arrays[array][i])
+  """
+
+  def __init__(self, directory: output.RunDirectory, name: str):
+    self._directory, self._name = directory, name
+    path = directory.path / f"{name}.npz"
+    self._packed = unpack(path) if path.exists() else {}
+
+  def read(self, task: figures.Task) -> figures.CompletedTask | None:
+    """The task's results; None if there are none."""
+    if task.key in self._packed:
+      return self._packed[task.key]
+    path = self._directory.path / self._file(task.key, ".npz")
+    return next(iter(unpack(path).values())) if path.exists() else None
+
+  def write(self, done: figures.CompletedTask) -> None:
+    """Saves a task's results, and removes an earlier failure.
+
+    Raises:
+      OutputError: if they cannot be written; earlier ones are intact.
+    """
+    key = json.dumps(done.settings, sort_keys=True)
+    self._write(self._file(key, ".npz"), packed([done]))
+    path = self._directory.path / self._file(key, ".failed.txt")
+    path.unlink(missing_ok=True)
+
+  def write_failure(self, task: figures.Task, details: str) -> None:
+    """Saves why a task failed."""
+    self._write(self._file(task.key, ".failed.txt"), details.encode())
+
+  def pack(self, tasks: Sequence[figures.CompletedTask]) -> None:
+    """Joins results in one file, and removes those of single tasks."""
+    self._write(f"{self._name}.npz", packed(tasks))
+    for task in tasks:
+      key = json.dumps(task.settings, sort_keys=True)
+      (self._directory.path / self._file(key, ".npz")).unlink(missing_ok=True)
+
+  def _write(self, name: str, content: bytes) -> None:
+    self._directory.write(name, functools.partial(_write_bytes, content))
+
+  def _file(self, key: str, suffix: str) -> str:
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+    return f"{self._name}/{digest}{suffix}"
+
+
+def packed(tasks: Sequence[figures.CompletedTask]) -> bytes:
+  """The results of tasks as one npz file: arrays of equal names and shapes are stacked.
+
+  Its entry `content` is JSON: `tasks`, each with its settings, its duration, the index
+  of its `versions`, and the array and the index of each result.
+  """
+  arrays: dict[str, list[np.ndarray]] = {}
+  names: dict[tuple[str, Any, Any], str] = {}
+  made: list[Any] = []
+  content = []
+  for task in tasks:
+    if task.versions not in made:
+      made.append(task.versions)
+    places = {}
+    for name, array in task.results.items():
+      kind = name, array.shape, array.dtype
+      count = sum(x == name for x, _, _ in names)
+      stack = names.setdefault(kind, f"{name}_{count}" if count else name)
+      places[name] = stack, len(arrays.setdefault(stack, []))
+      arrays[stack].append(array)
+    content.append(
+      {
+        "settings": task.settings,
+        "seconds": task.seconds,
+        "versions": made.index(task.versions),
+        "results": places,
+      }
+    )
+  text = json.dumps({"tasks": content, "versions": made})
+  file = io.BytesIO()
+  stacked = {name: np.stack(each) for name, each in arrays.items()}
+  np.savez_compressed(file, content=np.array(text), **stacked)
+  return file.getvalue()
+
+
+def unpack(path: pathlib.Path) -> dict[str, figures.CompletedTask]:
+  """The results of a packed file, by the task's key."""
+  with np.load(path) as file:
+    arrays = dict(file)
+  content = json.loads(str(arrays.pop("content")))
+  tasks = {}
+  for task in content["tasks"]:
+    results = {name: arrays[stack][i] for name, (stack, i) in task["results"].items()}
+    made = content["versions"][task["versions"]]
+    done = figures.CompletedTask(task["settings"], results, task["seconds"], made)
+    tasks[json.dumps(done.settings, sort_keys=True)] = done
+  return tasks
+
+
+def _complete(
+  figure: figures.Figure,
+  store: Store,
+  run: Callable[[pool.Function, Sequence[pool.Task]], pool.Outcomes],
+  console: console_lib.Console,
+  tasks: Sequence[figures.Task],
+) -> figures.Table | None:
+  """The tasks' results, of which the missing ones are computed; None if some failed."""
+  found = {task.key: store.read(task) for task in tasks}
+  # Long tasks start first, so that no processor is idle at the end.
+  missing = [x for x in sorted(tasks, key=lambda x: -x.cost) if found[x.key] is None]
+  console.line(
+    f"{figure.name}: {figure.title}; {len(tasks)} tasks, {len(missing)} to compute"
+  )
+  failed, outcomes = 0, run(_timed, [pool.Task(x.name, x) for x in missing])
+  for count, (named, outcome) in enumerate(outcomes, start=1):
+    if isinstance(outcome, pool.Failure):
+      failed += 1
+      store.write_failure(named.argument, outcome.details or outcome.problem)
+      console_lib.print_error(f"{named.name} failed: {outcome.problem}.")
+    else:
+      store.write(outcome)
+      found[named.argument.key] = outcome
+      console.line(f"  {count} of {len(missing)}: {named.name}")
+  if failed:
+    console_lib.print_error(
+      f"{figure.name} is not drawn: {failed} of {len(missing)} tasks failed; run the "
+      "same command again to compute the missing ones."
+    )
+  done = [x for x in found.values() if x is not None]
+  return figures.Table(done) if len(done) == len(found) else None
+
+
+def _timed(task: figures.Task) -> figures.CompletedTask:
+  start = time.monotonic()
+  results = {name: np.asarray(x) for name, x in task.compute(task.settings).items()}
+  seconds = time.monotonic() - start
+  return figures.CompletedTask(task.settings, results, seconds, _versions())
+
+
+@functools.cache
+def _versions() -> dict[str, Any]:
+  return versions.collect()
+
+
+# -- findings -------------------------------------------------------------------------
+
+_TABLE = "verdicts.csv"
+COLUMNS = (
+  *("figure", "claim", "verdict", "effect", "low", "high", "p", "seeds", "test"),
+  *("robust", "measured"),
+)
+
+
+def file_name(figure: figures.Figure, quick: bool, changes: figures.Settings) -> str:
+  """The name of the drawing, without the extension."""
+  if not changes:
+    return figure.file_name + "_quick" * quick
+  text = json.dumps([quick, changes], sort_keys=True)
+  return f"{figure.file_name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def write(
+  figure: figures.Figure,
+  table: figures.Table,
+  directory: output.RunDirectory,
+  name: str,
+) -> list[judge.Finding]:
+  """Draws a figure, and writes its findings if it is not a quick or changed version."""
+  findings = judge.judge(figure.claims, table, figure.problem)
+  drawings = {"": figure.panels, **figure.pictures}
+  for suffix, panels in drawings.items():
+    if panels:
+      png = draw.draw(panels, table, "" if suffix else figure.title)
+      part = f"{name}_{suffix}" if suffix else name
+      directory.write(f"{part}.png", functools.partial(_write_bytes, png))
+  if name != figure.file_name:
+    return [dataclasses.replace(x, held=None) for x in findings]
+  rows = [row for row in read_verdicts(directory.path) if row["figure"] != figure.name]
+  rows += [row_of(figure.name, x) for x in findings]
+  text = io.StringIO()
+  writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", restval="")
+  writer.writeheader()
+  writer.writerows(sorted(rows, key=lambda row: row["figure"]))
+  directory.write(_TABLE, lambda file: file.write(text.getvalue().encode()))
+  return findings
+
+
+def _write_bytes(content: bytes, file: BinaryIO) -> None:
+  file.write(content)
+
+
+def row_of(figure: str, x: judge.Finding) -> dict[str, str]:
+  """A row of the table of verdicts."""
+  numbers = ["", "", ""]
+  if x.effect is not None:
+    unsigned = x.spec.removeprefix("+")
+    specs = x.spec, unsigned, unsigned
+    numbers = [f"{y:{spec}}" for y, spec in zip(x.effect, specs, strict=True)]
+  p = "" if x.p is None else (f"{x.p:.2g}" if x.p > 1e-4 else "< 0.0001")
+  robust = "" if x.robust is None else ("yes" if x.robust else "no")
+  values = (figure, x.claim, judge.VERDICTS[x.held], *numbers, p, x.seeds, x.test)
+  return dict(zip(COLUMNS, map(str, (*values, robust, x.measured)), strict=True))
+
+
+def read_verdicts(directory: pathlib.Path) -> list[dict[str, str]]:
+  """The rows of the table of verdicts."""
+  path = directory / _TABLE
+  if not path.exists():
+    return []
+  with open(path, encoding="utf-8", newline="") as file:
+    return list(csv.DictReader(file))
+
+
+# -- pages ----------------------------------------------------------------------------
+
+_BLOCK = re.compile(r"<!-- (findings|table) (\S.*?) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def fill_pages(
+  directory: pathlib.Path,
+  rows: Iterable[Mapping[str, str]],
+  tables: Mapping[str, str],
+) -> None:
+  """Writes the tables of the Markdown pages below a directory again.
+
+  Args:
+    directory: of the pages.
+    rows: of the table of verdicts.
+    tables: figure → its own table.
+  """
+  of_figure = collections.defaultdict[str, list[Mapping[str, str]]](list)
+  for row in rows:
+    of_figure[row["figure"]].append(row)
+
+  def fill(block: re.Match[str]) -> str:
+    kind, names = block.groups()
+    if kind == "table":
+      body = tables.get(names)
+    else:
+      body = _findings([row for name in names.split() for row in of_figure[name]])
+    begin = f"<!-- {kind} {names} -->"
+    return block[0] if body is None else f"{begin}\n\n{body}\n\n<!-- end -->"
+
+  for path in sorted(directory.rglob("*.md")):
+    text = path.read_text(encoding="utf-8")
+    if (filled := _BLOCK.sub(fill, text)) != text:
+      path.write_text(filled, encoding="utf-8")
+
+
+def _findings(rows: Sequence[Mapping[str, str]]) -> str:
+  """A table of findings, with a row before those of each figure."""
+  lines = ["| claim | verdict | effect | n | test |", "| --- | --- | --- | --- | --- |"]
+  figure = ""
+  for row in rows:
+    if row["figure"] != figure:
+      figure = row["figure"]
+      lines.append(f"| **`{figure}`** | | | | |")
+    verdict = row["verdict"] + ", not robust" * (row["robust"] == "no")
+    effect = row["measured"]
+    if row["effect"]:
+      effect = f"{row['effect']} [{row['low']}, {row['high']}]"
+    p = f"p {row['p']}" if row["p"].startswith("<") else f"p = {row['p']}"
+    test = f"{row['test']}, {p}" if row["p"] else row["test"]
+    cells = row["claim"], verdict, effect, row["seeds"], test
+    lines.append("| " + " | ".join(x.replace("|", "\\|") for x in cells) + " |")
+  return "\n".join(lines)
 
 
 if __name__ == "__main__":

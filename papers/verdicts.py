@@ -16,10 +16,16 @@ from typing import Any
 PATH = pathlib.Path(__file__).resolve().parents[1] / "docs/figures/verdicts.csv"
 COLUMNS = (
   *("figure", "claim", "verdict", "effect", "low", "high", "p", "seeds", "test"),
+  *("robust", "measured"),
 )
 # A number with its interval, as `Interval.to_text` writes them; the first one counts.
 _EFFECT = re.compile(r"(\S+) \[([^,\]\s]+), ([^,\]\s]+)\]")
 
+_WORDS = {
+  r"; with Holm's correction of (\d+)": r", Holm of \1",
+  r" \(Holm's correction of (\d+), the greatest p\)": r", greatest of \1 (Holm)",
+  r", p [=<] [\d.e-]+": "",
+}
 # `p = 0.012` or `p < 0.0001`: two digits.
 _P = re.compile(r"p ([=<] [\d.e-]+)")
 
@@ -34,8 +40,11 @@ def row(figure: str, finding: Mapping[str, Any]) -> dict[str, str]:
   effect = _EFFECT.search(finding["measured"])
   numbers = ("", "", "") if effect is None else effect.groups()
   ps = _P.findall(finding["test"])
-  p, test = ps[-1].replace("= ", "") if ps else "", _P.sub("p", finding["test"])
+  p, test = ps[-1].replace("= ", "") if ps else "", finding["test"]
+  for pattern, words in _WORDS.items():
+    test = re.sub(pattern, words, test)
   values = finding["claim"], finding["verdict"], *numbers, p, finding["num_seeds"], test
+  values += "", ""
   return dict(zip(COLUMNS, map(str, (figure, *values)), strict=True))
 
 
@@ -50,12 +59,14 @@ def main() -> None:
   records = [
     json.loads(path.read_text()) for path in sorted(PATH.parent.glob("*.json"))
   ]
+  own = {record["figure"] for record in records}
+  rows = [one for one in read() if one["figure"] not in own]
+  for record in records:
+    rows += [row(record["figure"], finding) for finding in record["findings"]]
   with open(PATH, "w", encoding="utf-8", newline="") as file:
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for record in records:
-      for finding in record["findings"]:
-        writer.writerow(row(record["figure"], finding))
+    writer.writerows(sorted(rows, key=lambda one: one["figure"]))
 
 
 if __name__ == "__main__":

@@ -1,34 +1,20 @@
 """The command `reproduce`, on a figure of a user's own that computes nothing much."""
 
-import json
-import pathlib
 import sys
 
 import numpy as np
 import pytest
 
-from explorax.papers import registry, report, reproduce, types
+from explorax.experiments import output
+from explorax.papers import figures, reproduce
 
 pytest.importorskip("matplotlib")
 
 OWN = """
-import dataclasses
 import numpy as np
-from explorax import ranges
-from explorax.papers import claims, layers, panels, types
+from explorax.papers import draw, figures, judge
 
 computed, fails = [], set()
-
-@dataclasses.dataclass(frozen=True)
-class Config(ranges.Checked):
-  sizes: types.Distinct[types.Size] = (2, 3)
-  num_seeds: ranges.PositiveInt = 4
-
-def tasks(config):
-  return [
-    types.Task(f"size{n}", {"size": n, "seeds": list(range(config.num_seeds))}, n)
-    for n in config.sizes
-  ]
 
 def compute(settings):
   if settings["size"] in fails:
@@ -37,23 +23,27 @@ def compute(settings):
   rng = np.random.default_rng(settings["size"])
   return {"x": settings["size"] + rng.random((len(settings["seeds"]), 5))}
 
-FIGURE = types.Figure(
-  name="own/fig1", title="Sizes", source="us", claim="the greater, the more.",
-  config=Config(), quick=Config(sizes=(2,), num_seeds=1),
-  tasks=tasks, compute=compute,
-  panels=lambda config: [
-    [panels.Panel(layers.Curves("x", {str(n): {"size": n} for n in config.sizes}))]
-  ],
-  claims=lambda config: [
-    claims.Compare("it grows", "x", {"size": max(config.sizes)}, {"size": 2}),
-    claims.Check("it is there", lambda table: (f"{len(table)} tasks", True)),
+def grid(*sizes):
+  return figures.Grid(
+    compute, [{"rule": "a"}], {"size": sizes}, num_seeds=4, seeds_per_task=4,
+    cost=lambda settings: settings["size"],
+  )
+
+PARTS = dict(
+  name="own/fig1", title="Sizes", source="us", runs=[grid(2, 3)],
+  quick={"size": (2,), "num_seeds": 1},
+  panels=[[draw.Curves(y="x", lines={str(n): {"size": n} for n in (2, 3)})]],
+  claims=[
+    judge.Above("it grows", "x", {"size": 3}, {"size": 2}),
+    judge.Check("it is there", lambda table: (True, f"{len(table)} tasks", None)),
   ],
 )
-STAGES = types.Figure(**{
-  **vars(FIGURE),
-  "then": lambda config, table: tasks(Config(sizes=(2 * len(table),))),
-  "text": lambda config, table: f"{len(table)} results",
-})
+FIGURE = figures.Figure(**PARTS)
+STAGES = figures.Figure(
+  **PARTS,
+  then=lambda table: [grid(2 * len(table))],
+  table=lambda table: f"{len(table)} results",
+)
 """
 
 
@@ -64,14 +54,18 @@ def own(tmp_path, monkeypatch):
   monkeypatch.syspath_prepend(tmp_path)
   import my_figures  # type: ignore[import-not-found]
 
-  monkeypatch.setitem(registry.FIGURES, "own/fig1", my_figures.FIGURE)  # On the page.
   yield my_figures
   del sys.modules["my_figures"]
 
 
 @pytest.fixture
-def call(own, tmp_path, capsys):
-  flags = ["--figure=my_figures:FIGURE", f"--output={tmp_path / 'out'}", "--workers=1"]
+def out(tmp_path):
+  return tmp_path / "out"
+
+
+@pytest.fixture
+def call(own, out, capsys):
+  flags = ["--figure=my_figures:FIGURE", f"--output={out}", "--workers=1"]
 
   def run(*more):
     code = reproduce.main([*flags, *more])
@@ -80,60 +74,64 @@ def call(own, tmp_path, capsys):
   return run
 
 
-@pytest.fixture
-def out(tmp_path):
-  return tmp_path / "out"
-
-
 def test_a_second_call_only_draws_the_same_bytes(call, own, out):
   code, text, err = call()
   assert (code, err) == (0, "")
-  assert own.computed == [3, 2]  # The heaviest first, so that no processor idles.
-  drawing = (out / "own_fig1.png").read_bytes()
-  assert drawing.startswith(b"\x89PNG")
+  assert own.computed == [3, 2]  # The longest first, so that no processor idles.
+  drawing, verdicts = out / "own_fig1.png", out / "verdicts.csv"
+  before = drawing.read_bytes(), verdicts.read_bytes()
+  assert before[0].startswith(b"\x89PNG")
   assert "held" in text and "it grows" in text
-  page = (out / "figures.md").read_text()
-  assert "![Sizes](own_fig1.png)" in page and "| held | learning | it grows |" in page
-  assert "| learning | the paper's, of agents that learn | 2 | 0 | 0 |" in page
-  assert "| [own/fig1](#ownfig1-sizes) | 2 | 0 | 0 |" in page
-  assert "raw results in `raw/own_fig1`" in page
-  first = json.loads((out / "own_fig1.json").read_text())
-  assert first["findings"][0]["verdict"] == "held"
-  assert first["config"]["num_seeds"] == 4
-  (out / "own_fig1.png").unlink()
+  assert call("--pack")[0] == 0
+  assert own.computed == [3, 2]
+  assert before == (drawing.read_bytes(), verdicts.read_bytes())
+  # Packed, they are in one file that gives the same again.
+  assert not list((out / "raw/own_fig1").iterdir())
   assert call()[0] == 0
-  assert own.computed == [3, 2] and (out / "own_fig1.png").read_bytes() == drawing
+  assert own.computed == [3, 2]
+  assert before == (drawing.read_bytes(), verdicts.read_bytes())
 
 
 def test_a_figure_with_a_failed_task_is_finished_later(call, own, out):
   own.fails.add(3)
   code, _, err = call()
   assert code == 1
-  assert "size3 failed: RuntimeError: a failure" in err and "1 of 2" in err
+  assert "RuntimeError: a failure" in err and "1 of 2" in err
   assert not (out / "own_fig1.png").exists()
   own.fails.clear()
   assert call()[0] == 0
   assert own.computed == [2, 3]
 
 
-def test_other_settings_are_computed_beside_what_there_is(call, own):
-  for flags in ((), ("--seeds=2",), ()):
-    call(*flags)
-  assert own.computed == [3, 2, 3, 2]
+def test_other_settings_are_computed_beside_what_there_is(call, own, out):
+  for flags in ((), ("--seeds=2",), ("--set=size=2,5",), ("--quick",), ()):
+    assert call(*flags)[0] == 0
+  assert own.computed == [3, 2, 3, 2, 5, 2]
+  assert (out / "own_fig1_quick.png").exists()
+  rows = reproduce.read_verdicts(out)
+  assert [row["verdict"] for row in rows] == ["held"] * 2  # Of the full version.
 
 
-def test_further_tasks_follow_from_the_results_of_the_first(call, own, out):
-  call("--figure=my_figures:STAGES")
+def test_further_runs_follow_from_the_results_of_the_first(call, own, out, tmp_path):
+  page = tmp_path / "page.md"
+  page.write_text(
+    "# A\n<!-- table own/fig1 -->\n<!-- end -->\n"
+    "<!-- findings own/fig1 -->\nold\n<!-- end -->\nthe end\n"
+  )
+  call("--figure=my_figures:STAGES", f"--pages={tmp_path}")
   assert own.computed == [3, 2, 4]
-  assert "\n\n3 results\n\n" in (out / "figures.md").read_text()
+  text = page.read_text()
+  assert "\n\n3 results\n\n" in text and text.endswith("the end\n")
+  assert "| it is there | held | 3 tasks | 4 | counted |" in text and "old" not in text
 
 
 @pytest.mark.parametrize(
   ("flags", "words"),
   [
-    (["--figure=ngu/fig3"], "ngu/fig2"),
+    (["--figure=tdu/scalin"], "tdu/scaling"),
     (["--figure="], "--figure"),
-    (["--set", "sizes=1,3"], "sizes"),
+    (["--set", "sizes=3"], "Did you mean size"),
+    (["--set", "size=a"], "int"),
     ([f"--output={__file__}"], "--output"),
   ],
 )
@@ -142,33 +140,29 @@ def test_refusals_are_one_sentence(call, flags, words):
   assert code == 2 and words in err and err.count("\n") == 1
 
 
-def test_what_cannot_be_read_stops_no_other_figure(call, out):
-  out.mkdir()
-  (out / "ngu_fig7.json").write_text("{")
-  (out / "own_fig1_quick.json").write_text("{}")
-  assert call()[0] == 0
-  page = (out / "figures.md").read_text()
-  assert page.count("This file cannot be read.") == 2 and "![Sizes]" in page
-
-
-def test_the_page_in_the_documentation_is_that_of_its_files():
-  directory = pathlib.Path(__file__).parents[2] / "docs" / "figures"
-  assert report.page(directory) == (directory / "figures.md").read_text()
-  for path in directory.glob("*.json"):  # And each figure has its drawing.
-    assert path.with_suffix(".png").exists()
-
-
-def test_large_figures_are_chosen_by_their_names_alone():
-  large = [name for name, figure in registry.FIGURES.items() if figure.large]
-  assert large
-  chosen = [f.name for f in registry.choose(f"all,{','.join(large)}")]
-  assert chosen == [name for name in registry.FIGURES if name not in large] + large
+def test_packed_results_are_those_of_the_tasks(tmp_path):
+  tasks = [
+    figures.CompletedTask(
+      {"size": size, "seeds": [0, 1]},
+      {"x": np.arange(size * 2).reshape(2, size), "y": np.array([size] * 2)},
+      1.5,
+      {"python": "3"},
+    )
+    for size in (2, 3, 2)
+  ]
+  store = reproduce.Store(output.RunDirectory(tmp_path), "own")
+  store.pack(tasks[:2])
+  found = reproduce.unpack(tmp_path / "own.npz")
+  assert [x.settings for x in found.values()] == [x.settings for x in tasks[:2]]
+  for x, y in zip(found.values(), tasks, strict=False):
+    assert x.versions == {"python": "3"} and x.seconds == 1.5
+    for name, array in x.results.items():
+      np.testing.assert_array_equal(array, y.results[name])
 
 
 def test_a_table_joins_the_seeds_of_a_problem():
-  table = types.Table(
-    types.CompletedTask(
-      "task",
+  table = figures.Table(
+    figures.CompletedTask(
       {"size": size, "rule": "ez", "seeds": seeds},
       {"x": np.array([[s, s + size] for s in seeds], float)},
       1.0,
@@ -178,10 +172,20 @@ def test_a_table_joins_the_seeds_of_a_problem():
     for seeds in ([2, 3], [0, 1])
   )
   assert table.values("size") == [4, 2] and len(table.where(size=2, rule="ez")) == 2
-  assert len(table.where(size=lambda n: n > 2, ties=None)) == table.num_seeds() / 2
+  assert len(table.where(size=lambda n: n > 2, ties=None)) == 2
   assert table.joined("x", size=4)[:, 0].tolist() == [0, 1, 2, 3]
-  np.testing.assert_array_equal(table.per_seed("x"), [[s + 2, s + 1] for s in range(4)])
+  np.testing.assert_array_equal(table.scores("x"), [[s + 2, s + 1] for s in range(4)])
   assert table.score("x").tolist() == [1.5, 2.5, 3.5, 4.5]
   assert table.score(lambda t: t.joined("x", size=4)[:, 0]).tolist() == [0, 1, 2, 3]
+  assert table.without_seed(2).joined("x", size=2)[:, 0].tolist() == [0, 1, 3]
   with pytest.raises(ValueError, match="unpack"):
     table.joined("x")
+
+
+@pytest.mark.parametrize("name", FIGURES := figures.every())
+@pytest.mark.parametrize("quick", [False, True])
+def test_no_two_tasks_of_a_figure_are_the_same(name, quick):
+  figure = FIGURES[name]
+  changes = figure.quick if quick else {}
+  tasks = [x for grid in figure.runs for x in grid.changed(changes).tasks()]
+  assert tasks and len({task.key for task in tasks}) == len(tasks)
