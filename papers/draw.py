@@ -1,0 +1,450 @@
+"""Panels of a figure, as values; a panel draws what it selects from the results.
+
+`Curves` are lines over x, `Marks` the runs at each value of a setting, `Rows` a row of
+runs for each line, and `Maps` maps, or a table of numbers in colours. `lines` map
+labels to the settings that select a line's tasks. A line's colour, which is that of its
+agent in all drawings, is the only sign of it; a hollow mark is a run that the limit
+ended. Each panel says how many seeds it shows.
+"""
+
+import dataclasses
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy  # It imports `stats` when it is first used.
+
+from explorax.experiments.recording import drawing, statistics
+from explorax.papers import figures
+
+if TYPE_CHECKING:
+  from matplotlib import axes as mpl_axes
+
+  Axes = mpl_axes.Axes
+else:  # matplotlib is imported only when a figure is drawn.
+  Axes = Any
+
+GREY = "#7F7F7F"
+_LABELS_IN_A_ROW = 110  # Letters.
+_LEAST_DARK = 0.465  # Values with a colour on which white is as legible as black.
+
+Lines = Mapping[str, figures.Selection]
+# Draws what is beside the lines, such as a reference, from the panel's tasks.
+Guide = Callable[[Axes, figures.Table], Any]
+
+
+def horizontal(y: float, **style: Any) -> Guide:
+  """A horizontal line of reference."""
+  return lambda axes, table: axes.axhline(y, **{"color": GREY, "linewidth": 1, **style})
+
+
+def vertical(x: float, **style: Any) -> Guide:
+  """A vertical line of reference."""
+  return lambda axes, table: axes.axvline(x, **{"color": GREY, "linewidth": 1, **style})
+
+
+def function(
+  x: Sequence[float], y: Callable[[np.ndarray], np.ndarray], **style: Any
+) -> Guide:
+  """The values of a function between the least and the greatest x."""
+  points = np.linspace(min(x), max(x), 200)
+  options = {"color": GREY, "linewidth": 1, **style}
+  return lambda axes, table: axes.plot(points, y(points), **options)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Panel:
+  """Axes with guides alone; the other panels also have lines.
+
+  Attributes:
+    where: the settings that select the panel's tasks.
+    guides: drawn first.
+    limit: of a run, dotted; None for none.
+    axes: arguments of `Axes.set`, such as `title` and `xlabel`.
+    grid: lines at the ticks of both axes or of one, "x" or "y"; "" for none.
+    count: whether the number of seeds stands above the panel.
+    ratio: the panel's width, relative to the others in its row.
+  """
+
+  where: figures.Selection = dataclasses.field(default_factory=dict)
+  guides: Sequence[Guide] = ()
+  limit: float | None = None
+  axes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  grid: str = "both"
+  count: bool = True
+  ratio: float = 1.0
+
+  def height(self, table: figures.Table) -> float:
+    """In inches."""
+    del table
+    return 2.9
+
+  def draw(self, axes: Axes, table: figures.Table) -> None:
+    chosen = table.where(**self.where)
+    for guide in self.guides:
+      guide(axes, chosen)
+    seeds = self.draw_lines(axes, chosen)
+    around = dict(self.axes)
+    for name, set_scale in (("xscale", axes.set_xscale), ("yscale", axes.set_yscale)):
+      if name in around:
+        scale = around.pop(name)
+        set_scale(scale) if isinstance(scale, str) else set_scale(scale[0], **scale[1])
+    axes.set(**around)
+    for axis in (axes.xaxis, axes.yaxis):
+      drawing.label_logarithmic(axis)
+    if self.grid:
+      axes.grid(axis=self.grid, alpha=0.3)  # type: ignore[arg-type]
+    if self.count and seeds:
+      words = " to ".join(map(str, sorted({min(seeds), max(seeds)})))
+      place: Any = {"xytext": (0, 2), "textcoords": "offset points", "ha": "right"}
+      axes.annotate(
+        f"n = {words}", (1, 1), **place, xycoords="axes fraction", fontsize=7.5
+      )
+
+  def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
+    """Draws the lines; returns the number of seeds of each."""
+    del axes, table
+    return ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Curves(Panel):
+  """Lines over x, each a statistic over seeds with its 95 % bootstrap interval.
+
+  Of five seeds or fewer, each is drawn in place of the interval.
+
+  Attributes:
+    y: what is measured: one number of each seed where `x` is a setting, else `[S, N]`.
+    lines: label → the settings that select a line's tasks.
+    x: the name of a setting, whose points are marked; N numbers, or a function from a
+      line's tasks to them; by default 1 to N.
+    statistic: over seeds, see `statistics.bootstrap`.
+    blocks: draws means over so many blocks of consecutive points; 0: all points.
+    hollow: where `x` is a setting: whether a point at the limit has a hollow mark.
+  """
+
+  y: figures.Measure
+  lines: Lines
+  x: str | Sequence[float] | np.ndarray | Callable[[figures.Table], Any] | None = None
+  statistic: Callable[..., Any] = np.mean
+  blocks: int = 0
+
+  def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
+    seeds, marked = [], isinstance(self.x, str)
+    for label, style in _styles(self.lines).items():
+      if chosen := table.where(**self.lines[label]):
+        x, y = self._points(chosen)
+        drawing.seeds(
+          axes,
+          *(x, y),
+          label=label,
+          style=style,
+          statistic=self._limited,
+          markers=marked,
+        )
+        seeds.append(len(y))
+        if marked and self.limit is not None:
+          ended = x[self.statistic(y, axis=0) >= self.limit]
+          axes.plot(ended, np.full(len(ended), self.limit), "o", **_hollow(style.color))
+    if self.limit is not None:
+      axes.axhline(self.limit, color=GREY, linewidth=1, linestyle=":")
+    return seeds
+
+  def _limited(self, x: np.ndarray, axis: int) -> np.ndarray:
+    """NaN where the statistic is at the limit."""
+    value = self.statistic(x, axis=axis)
+    return value if self.limit is None else np.where(value < self.limit, value, np.nan)
+
+  def _points(self, table: figures.Table) -> tuple[np.ndarray, np.ndarray]:
+    """`[N]` and `[S, N]`."""
+    if isinstance(self.x, str):
+      return table.over(self.x, self.y)
+    y = table.curve(self.y)
+    if self.blocks:
+      parts = np.array_split(np.arange(y.shape[1]), min(self.blocks, y.shape[1]))
+      middles = np.array([part.mean() + 1 for part in parts])
+      return middles, np.stack([y[:, part].mean(axis=1) for part in parts], axis=1)
+    x = self.x(table) if callable(self.x) else self.x
+    return np.arange(1, y.shape[1] + 1) if x is None else np.asarray(x), y
+
+
+def _hollow(color: str) -> dict[str, Any]:
+  return {"color": color, "fillstyle": "none", "ms": 6}
+
+
+def _styles(lines: Lines) -> dict[str, drawing.Style]:
+  """Solid lines and round marks: the colour alone differs, while there are enough."""
+  styles = drawing.styles([*lines])
+  if len({style.color for style in styles.values()}) < len(styles):
+    return styles
+  return {x: style._replace(linestyle="-", marker="o") for x, style in styles.items()}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Marks(Panel):
+  """The runs at each value of a setting, on logarithmic axes.
+
+  A hollow mark at the limit, with their number, stands for all runs in which something
+  did not happen. The marks of several lines are side by side.
+
+  Attributes:
+    event: the episode in which it happened, or 0: a result, or a function to its times.
+    lines: label → the settings that select a line's tasks.
+    x: the name of a setting.
+    end: the result that is a run's length.
+    fit: whether a power of x is fitted to the runs in which it happened, with its 95 %
+      band; else a line joins the medians where it happened in more than half of them.
+  """
+
+  event: str | Callable[[figures.Table], figures.Times]
+  lines: Lines
+  x: str
+  end: str = "episodes"
+  fit: bool = False
+
+  def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    middle, seeds, fitted = (len(self.lines) - 1) / 2, [], 0
+    for i, (label, style) in enumerate(_styles(self.lines).items()):
+      if not (chosen := table.where(**self.lines[label])):
+        continue
+      xs, ys, medians = [], [], []
+      for value in sorted(chosen.values(self.x)):
+        of_value = chosen.where(**{self.x: value})
+        times = (
+          self.event(of_value)
+          if callable(self.event)
+          else of_value.times(self.event, self.end)
+        )
+        y, happened = times.episodes.ravel(), times.solved.ravel()
+        seeds.append(len(y))
+        x = value * 1.012 ** (i - middle)
+        size: Any = {"ms": 3.5, "alpha": 0.55, "mec": "none"}
+        color: Any = {"color": style.color, "linestyle": ""}
+        axes.plot(np.full(sum(happened), x), y[happened], "o", **color, **size)
+        xs += [value] * sum(happened)
+        ys += [*y[happened]]
+        if not happened.all():
+          self._draw_limit(axes, x, y[~happened], style.color)
+        median = np.median(np.where(happened, y, np.inf))
+        medians.append((x, median if np.isfinite(median) else np.nan))
+      line: Any = {"color": style.color, "linewidth": 1.5}
+      if self.fit and len(set(xs)) > 2:
+        slope = _draw_power(axes, np.array(xs), np.array(ys), style.color)
+        words, place = f"$\\propto N^{{{slope:.1f}}}$", 0.04 + 0.085 * fitted
+        axes.text(
+          0.98, place, words, color=style.color, transform=axes.transAxes, ha="right"
+        )
+        fitted += 1
+      elif not self.fit:
+        axes.plot(*np.array(medians).T, **line)
+      axes.plot([], [], "o-", ms=4, **line, label=label)
+    if self.limit is not None:
+      axes.axhline(self.limit, color=GREY, linewidth=1, linestyle=":")
+      axes.set_ylim(top=2.2 * self.limit)
+    return seeds
+
+  def _draw_limit(self, axes: Axes, x: float, ends: np.ndarray, color: str) -> None:
+    axes.plot(x, ends.max(), "o", **_hollow(color))
+    if len(ends) == 1:
+      return
+    place: Any = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
+    axes.annotate(f"{len(ends)}", (x, ends.max()), **place, fontsize=7, color=color)
+
+
+def _draw_power(axes: Axes, x: np.ndarray, y: np.ndarray, color: str) -> float:
+  """The least-squares line of the logarithms, with the 95 % band of its mean."""
+  u, v = np.log(x), np.log(y)
+  found = scipy.stats.linregress(u, v)
+  at = np.linspace(u.min(), u.max(), 100)
+  line = found.intercept + found.slope * at
+  free = len(u) - 2
+  error = np.sqrt(np.sum((v - found.intercept - found.slope * u) ** 2) / free)
+  spread = np.sqrt(1 / len(u) + (at - u.mean()) ** 2 / np.sum((u - u.mean()) ** 2))
+  half = scipy.stats.t.ppf(0.975, free) * error * spread
+  axes.plot(np.exp(at), np.exp(line), color=color, linewidth=1.6)
+  ends = np.exp(line - half), np.exp(line + half)
+  axes.fill_between(np.exp(at), *ends, color=color, alpha=0.2, linewidth=0)
+  return float(found.slope)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rows(Panel):
+  """A row for each line: a mark for each run, and their mean with its t-interval.
+
+  Attributes:
+    x: what is measured of each seed, or, with `event`, nothing.
+    lines: label → the settings that select a row's tasks.
+    event: as in `Marks`, in place of `x`: a hollow mark stands for all runs in which it
+      did not happen, and the number of the others is on the right, not the mean.
+    end: the result that is a run's length.
+    sort: whether the rows are sorted, the least mean first: with `event` by the median.
+    names: whether the rows have their labels.
+    log: whether the mean is geometric.
+  """
+
+  lines: Lines
+  x: figures.Measure | None = None
+  event: str | Callable[[figures.Table], figures.Times] | None = None
+  end: str = "episodes"
+  sort: bool = False
+  names: bool = True
+  log: bool = False
+  grid: str = "x"
+  count: bool = False
+
+  def height(self, table: figures.Table) -> float:
+    return 0.9 + 0.21 * len(self._rows(table.where(**self.where)))
+
+  def _rows(self, table: figures.Table) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Label → the values `[R]`, and whether each happened."""
+    rows = {}
+    for label, where in self.lines.items():
+      if not (chosen := table.where(**where)):
+        continue
+      if self.x is not None:
+        x = chosen.score(self.x)
+        rows[label] = x, np.ones(len(x), bool)
+      else:
+        assert self.event is not None
+        times = (
+          self.event(chosen)
+          if callable(self.event)
+          else chosen.times(self.event, self.end)
+        )
+        rows[label] = times.episodes.ravel(), times.solved.ravel()
+    if self.sort:
+
+      def middle(label: str) -> float:
+        x, happened = rows[label]
+        return float(np.mean(np.where(happened, x, 10 * x)))
+
+      rows = {label: rows[label] for label in sorted(rows, key=middle)}
+    return rows
+
+  def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
+    rows, styles = self._rows(table), drawing.styles([*self.lines])
+    for row, (label, (x, happened)) in enumerate(rows.items()):
+      color = styles[label].color
+      y = row + np.linspace(-0.22, 0.22, len(x)) * (len(x) > 1)
+      marks: Any = {"color": color, "linestyle": "", "mec": "none"}
+      axes.plot(x[happened], y[happened], "o", **marks, ms=3.5, alpha=0.6)
+      ends = np.unique(x[~happened])
+      axes.plot(ends, np.full(len(ends), row), "o", linestyle="", **_hollow(color))
+      if self.event is None:
+        self._draw_mean(axes, row, x, color)
+      words = f"n = {len(x)}" if self.event is None else f"{sum(happened)} of {len(x)}"
+      place: Any = axes.get_yaxis_transform()
+      axes.text(1.01, row, words, va="center", fontsize=7.5, transform=place)
+    if self.limit is not None:
+      axes.axvline(self.limit, color=GREY, linewidth=1, linestyle=":")
+    axes.set_yticks(range(len(rows)), [*rows] if self.names else [])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    return [len(x) for x, _ in rows.values()]
+
+  def _draw_mean(self, axes: Axes, row: int, x: np.ndarray, color: str) -> None:
+    mean = statistics.mean(np.log(x)).map(np.exp) if self.log else statistics.mean(x)
+    if len(x) > 3:  # Of three seeds or fewer, an interval would dwarf the rest.
+      axes.plot([mean.low, mean.high], [row, row], color=color, linewidth=1.8)
+    axes.plot(mean.value, row, "o", color=color, ms=6.5, mec="white")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Maps(Panel):
+  """Maps side by side on one scale with one colour bar.
+
+  Attributes:
+    values: what a map shows: `[H, W]`.
+    maps: title → the settings that select its tasks.
+    label: of the colour bar.
+    columns: maps in a row.
+    names: the table → names of the rows and of the columns, whose numbers are written
+      into the map; None for a map without.
+    bounds: of the colours; None for the least and the greatest value.
+  """
+
+  values: Callable[[figures.Table], np.ndarray]
+  maps: Lines
+  label: str
+  columns: int = 2
+  names: Callable[[figures.Table], tuple[Sequence[str], Sequence[str]]] | None = None
+  bounds: tuple[float, float] | None = None
+
+  def height(self, table: figures.Table) -> float:
+    if self.names is not None:
+      return 1.2 + 0.27 * len(self.names(table.where(**self.where))[0])
+    return 2.6 * -(-len(self.maps) // self.columns)
+
+  def draw(self, axes: Axes, table: figures.Table) -> None:
+    fig, spec = axes.figure, axes.get_subplotspec()
+    assert spec is not None  # It is one of `draw`.
+    axes.remove()
+    chosen = table.where(**self.where)
+    maps = {title: self.values(chosen.where(**x)) for title, x in self.maps.items()}
+    low = min(map(np.nanmin, maps.values()))
+    low, high = self.bounds or (low, max(map(np.nanmax, maps.values())))
+    rows = -(-len(maps) // self.columns)
+    grid = spec.subgridspec(rows, min(len(maps), self.columns))
+    parts = []
+    for i, (title, values) in enumerate(maps.items()):
+      part = fig.add_subplot(grid[divmod(i, self.columns)])
+      scale: Any = {"vmin": low, "vmax": high, "cmap": "cividis", "aspect": "auto"}
+      part.imshow(values, interpolation="nearest", **scale)
+      part.set_title(title)
+      part.set(xticks=[], yticks=[], **self.axes)
+      if self.names is not None:
+        self._write(part, values, chosen, low, high)
+      parts.append(part)
+    bar = fig.colorbar(parts[0].images[0], ax=parts, pad=0.01)
+    bar.set_label(self.label)
+
+  def _write(
+    self, axes: Axes, values: np.ndarray, table: figures.Table, low: float, high: float
+  ) -> None:
+    assert self.names is not None
+    rows, columns = self.names(table)
+    for (i, j), value in np.ndenumerate(values):
+      dark = (value - low) / (high - low) < _LEAST_DARK
+      color = "white" if dark else "black"
+      place: Any = {"ha": "center", "va": "center", "fontsize": 8.5}
+      axes.text(j, i, f"{value:.2f}", color=color, **place)
+    axes.set_xticks(range(len(columns)), columns, fontsize=8)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.tick_params(length=0, labeltop=True, labelbottom=False)
+    axes.spines[:].set_visible(False)
+
+
+def draw(
+  rows: Sequence[Sequence[Panel]], table: figures.Table, title: str = ""
+) -> bytes:
+  """Draws rows of panels as a PNG, as wide as a page's column.
+
+  Lines are named below their row, or below the last of several rows with the same ones.
+  """
+  heights = [max(panel.height(table) for panel in row) for row in rows]
+  with drawing.column(sum(heights) + 0.6) as fig:
+    fig.suptitle(title, fontsize=11.5)
+    parts = fig.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
+    named: list[tuple[Any, dict[str, Any]]] = []
+    for part, row in zip(parts, rows, strict=True):
+      ratios = [panel.ratio for panel in row]
+      each = part.subplots(1, len(row), squeeze=False, width_ratios=ratios)[0]
+      labels: dict[str, Any] = {}
+      for axes, panel in zip(each, row, strict=True):
+        panel.draw(axes, table)
+        handles, names = axes.get_legend_handles_labels()
+        labels |= {x: y for x, y in zip(names, handles, strict=True) if x not in labels}
+      named.append((part, labels))
+    for (part, labels), (_, after) in zip(named, [*named[1:], (None, {})], strict=True):
+      if labels and [*labels] != [*after]:
+        longest = max(map(len, labels)) + 6
+        columns = max(1, min(len(labels), _LABELS_IN_A_ROW // longest))
+        if sum(len(x) + 7 for x in labels) <= _LABELS_IN_A_ROW:
+          columns = len(labels)
+        place: Any = {"loc": "outside lower center", "ncols": columns}
+        part.legend([*labels.values()], [*labels], **place)
+    file = io.BytesIO()
+    drawing.save(file, fig)
+  return file.getvalue()

@@ -1,0 +1,403 @@
+"""What a figure is: its runs, panels and claims, declared as values.
+
+A module of a paper lists its figures in `FIGURES`; `reproduce.py` finds, computes,
+draws and judges them:
+
+    _LINES = {"TDU": {"agent": "tdu"}, "RND": {"agent": "dqn_rnd"}}
+
+    FIGURES = (
+      figures.Figure(
+        name="tdu/example",
+        title="Deep Sea: episodes to solve against its size",
+        source="Flennerhag et al. (2020), figure 1",
+        runs=[
+          figures.Grid(
+            runs.deep_sea, [*_LINES.values()], {"size": (10, 14), "max_episodes": 1500}
+          )
+        ],
+        quick={"size": (4,), "max_episodes": 50, "num_seeds": 1},
+        panels=[[draw.Marks("solved", _LINES, "size", limit=1500)]],
+        claims=[judge.Sooner("TDU needs fewer episodes than RND", *_LINES.values())],
+        problem="size",
+        caption="A mark is a run of a seed.",
+      ),
+    )
+
+A `Grid` makes a task for each line, each combination of its axes (the tuples among the
+settings; other values are the same for all) and each part of the seeds. `compute` gets
+a task's settings, with `seeds`, a list, among them, and returns arrays whose first axis
+is the seeds. `--set`, `--seeds` and `quick` change settings of all grids by name; a
+setting of the lines, such as `agent`, selects those lines.
+
+Panels (`draw.py`) and claims (`judge.py`) select tasks by settings: `Table.where`.
+Where the runs depend on earlier results, such as a tuning, `then` lists further grids.
+"""
+
+import dataclasses
+import importlib
+import itertools
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from explorax import notation, papers
+from explorax.experiments import errors
+
+if TYPE_CHECKING:
+  from explorax.papers import draw, judge
+
+Settings = Mapping[str, Any]  # In JSON's types.
+Results = dict[str, np.ndarray]  # The first axis is the seeds.
+Compute = Callable[[Settings], Results]
+# Settings that select tasks of a table, see `Table.where`.
+Selection = Mapping[str, Any]
+# What is measured of a table's seeds, `[S, ...]`: a result's name, or a function.
+Measure = str | Callable[["Table"], np.ndarray]
+
+
+class Task(NamedTuple):
+  """A part of a figure that is computed as a whole, and whose results are saved.
+
+  Attributes:
+    compute: its settings → its results; a function at the top level of a module.
+    settings: all that determines the results.
+    cost: its expected duration, relative to the other tasks.
+  """
+
+  compute: Compute
+  settings: Settings
+  cost: float = 1.0
+
+  @property
+  def key(self) -> str:
+    """The settings as text: tasks with the same one have the same results."""
+    return json.dumps(self.settings, sort_keys=True)
+
+  @property
+  def name(self) -> str:
+    shown = {k: v for k, v in self.settings.items() if v is not None}
+    return " ".join(f"{k}={v}".replace(" ", "") for k, v in shown.items())
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+  """Lines × axes × seeds, as tasks.
+
+  Attributes:
+    compute: see `Task`.
+    lines: the settings in which the lines of a drawing differ.
+    axes: setting → its values, a tuple; or one value of all tasks.
+    num_seeds: of each line at each point of the axes.
+    first_seed: the others follow.
+    seeds_per_task: computed together.
+    cost: a seed's settings → its expected duration, relative to others.
+  """
+
+  compute: Compute
+  lines: Sequence[Settings] = ({},)
+  axes: Settings = dataclasses.field(default_factory=dict)
+  num_seeds: int = 5
+  first_seed: int = 0
+  seeds_per_task: int = 1
+  cost: Callable[[Settings], float] = lambda settings: 1.0
+
+  def tasks(self) -> list[Task]:
+    names = list(self.axes)
+    values = [x if isinstance(x, tuple) else (x,) for x in self.axes.values()]
+    seeds = range(self.first_seed, self.first_seed + self.num_seeds)
+    tasks = []
+    for line, point in itertools.product(self.lines, itertools.product(*values)):
+      settings = {**line, **dict(zip(names, point, strict=True))}
+      for start in range(0, self.num_seeds, self.seeds_per_task):
+        part = [*seeds[start : start + self.seeds_per_task]]
+        cost = self.cost(settings) * len(part)
+        tasks.append(Task(self.compute, {**settings, "seeds": part}, cost))
+    return tasks
+
+  def settings(self) -> dict[str, Any]:
+    """All that `changed` can change, and its values."""
+    of_lines: dict[str, Any] = {}
+    for line in self.lines:
+      for name, value in line.items():
+        of_lines.setdefault(name, []).append(value)
+    seeds = {x: getattr(self, x) for x in ("num_seeds", "first_seed", "seeds_per_task")}
+    return {**{k: tuple(v) for k, v in of_lines.items()}, **self.axes, **seeds}
+
+  def changed(self, changes: Settings) -> "Grid":
+    """With other values of settings; of those of lines, with these lines alone."""
+    own = {k: v for k, v in changes.items() if k in self.settings()}
+    lines = [
+      line
+      for line in self.lines
+      if all(line[k] in _listed(v) for k, v in own.items() if k in line)
+    ]
+    axes = {k: own.get(k, v) for k, v in self.axes.items()}
+    seeds = {k: own[k] for k in own if k in ("num_seeds", "first_seed")}
+    return dataclasses.replace(self, lines=lines, axes=axes, **seeds)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+  return value if isinstance(value, tuple) else (value,)
+
+
+class CompletedTask(NamedTuple):
+  """A task's results.
+
+  Attributes:
+    settings: the task's.
+    results: by name.
+    seconds: its duration.
+    versions: of Python, the packages and the machine (`versions.collect`).
+  """
+
+  settings: Settings
+  results: Results
+  seconds: float
+  versions: Settings
+
+
+class Times(NamedTuple):
+  """Episodes until something happens, `[S, P]`; where not `solved`, the run's limit."""
+
+  episodes: np.ndarray
+  solved: np.ndarray
+
+
+class Table(tuple[CompletedTask, ...]):
+  """The tasks of a figure with their results, selectable by their settings.
+
+  Tasks that differ only in their seeds form a group: a problem.
+  """
+
+  __slots__ = ()
+
+  def where(self, **settings: Any) -> "Table":
+    """The tasks with these settings, in order.
+
+    A setting that a task does not have is None. A tuple selects one of its values, a
+    function those for which it is true: `where(beta=bool)` leaves out β = 0.
+    """
+    return Table(
+      task
+      for task in self
+      if all(_matches(task.settings.get(k), value) for k, value in settings.items())
+    )
+
+  def values(self, name: str) -> list[Any]:
+    """The values of a setting without duplicates, in the order of the tasks."""
+    return list(dict.fromkeys(x.settings[name] for x in self if name in x.settings))
+
+  def seeds(self) -> list[int]:
+    return sorted({x for task in self for x in task.settings.get("seeds", ())})
+
+  def without_seed(self, seed: int) -> "Table":
+    """The results of the other seeds."""
+    tasks = []
+    for task in self:
+      seeds = task.settings.get("seeds", [])
+      if seed in seeds:
+        kept = [i for i, x in enumerate(seeds) if x != seed]
+        results = {name: x[kept] for name, x in task.results.items()}
+        settings = {**task.settings, "seeds": [seeds[i] for i in kept]}
+        task = task._replace(settings=settings, results=results)
+      if task.settings.get("seeds", [0]):
+        tasks.append(task)
+    return Table(tasks)
+
+  def by_problem(self) -> list["Table"]:
+    """Groups of tasks that differ only in their seeds."""
+    groups: dict[str, list[CompletedTask]] = {}
+    for task in self:
+      problem = {k: v for k, v in task.settings.items() if k != "seeds"}
+      groups.setdefault(json.dumps(problem, sort_keys=True), []).append(task)
+    return [Table(group) for group in groups.values()]
+
+  def joined(self, name: str, **settings: Any) -> np.ndarray:
+    """A result of the tasks with these settings, which differ only in their seeds.
+
+    Returns:
+      `[S, ...]`, in the order of the seeds.
+
+    Raises:
+      ValueError: if there are no such tasks, or if they differ in other settings.
+    """
+    (group,) = self.where(**settings).by_problem()
+    ordered = sorted(group, key=lambda task: task.settings.get("seeds", [0])[0])
+    return np.concatenate([task.results[name] for task in ordered])
+
+  def curve(self, measure: Measure) -> np.ndarray:
+    """The measured `[S, ...]` of one problem."""
+    return measure(self) if callable(measure) else self.joined(measure)
+
+  def scores(self, measure: Measure) -> np.ndarray:
+    """One number of each seed and problem, `[S, problems]`: the mean of a result."""
+    if callable(measure):
+      return measure(self)
+    groups = [group.joined(measure) for group in self.by_problem()]
+    return np.stack([x.reshape(len(x), -1).mean(axis=1) for x in groups], axis=1)
+
+  def score(self, measure: Measure) -> np.ndarray:
+    """One number of each seed, `[S]`: the mean of what is measured."""
+    x = self.scores(measure)
+    return x.reshape(len(x), -1).mean(axis=1)
+
+  def times(self, event: str = "solved", end: str = "episodes") -> Times:
+    """When something happened, `[S, problems]`.
+
+    `event` is a result, 0 of runs in which it did not happen, which are as long as the
+    result `end`.
+    """
+    at = self.scores(event)
+    return Times(np.where(at > 0, at, self.scores(end)), at > 0)
+
+  def over(self, setting: str, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a setting `[N]`, rising, and the scores of each, `[S, N]`."""
+    values = sorted(self.values(setting))
+    scores = [self.where(**{setting: value}).score(measure) for value in values]
+    return np.array(values), np.stack(scores, axis=1)
+
+
+def _matches(value: Any, wanted: Any) -> bool:
+  if isinstance(wanted, tuple):
+    return value in wanted
+  return bool(wanted(value)) if callable(wanted) else value == wanted
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+  """A figure of a paper, or one of our own: what is computed, drawn and claimed.
+
+  Attributes:
+    name: such as `ez/fig3`: the paper's method and the figure's number.
+    title: a few words for `--list`, and above the drawing.
+    source: the paper and the figure's number, as in a caption.
+    runs: the grids of its tasks.
+    quick: changes of their settings for a version that takes a minute or so.
+    panels: rows of panels; none if it is a table alone.
+    claims: that are tested.
+    caption: what the lines, marks and intervals of the drawing are.
+    problem: the setting whose values are left out in turn to see whether a verdict is
+      robust; '' for none.
+    then: the results → further grids.
+    pictures: name → rows of panels of further pictures.
+    table: the results → a table in Markdown for the page, if any.
+  """
+
+  name: str
+  title: str
+  source: str
+  runs: Sequence[Grid]
+  quick: Settings
+  panels: Sequence[Sequence["draw.Panel"]]
+  claims: Sequence["judge.Claim"]
+  caption: str = "Lines: means over seeds; bands: 95 % bootstrap intervals."
+  problem: str = ""
+  then: Callable[[Table], Sequence[Grid]] | None = None
+  pictures: Mapping[str, Sequence[Sequence["draw.Panel"]]] = dataclasses.field(
+    default_factory=dict
+  )
+  table: Callable[[Table], str] | None = None
+
+  @property
+  def file_name(self) -> str:
+    """`ez_fig3`, for `ez/fig3`."""
+    return self.name.replace("/", "_")
+
+  def stages(self, changes: Settings, complete: "Complete") -> Table | None:
+    """The results of all tasks; None if some are missing.
+
+    Args:
+      changes: of the settings.
+      complete: tasks → their results, or None.
+    """
+
+    def of(grids: Sequence[Grid]) -> Table | None:
+      changed = [grid.changed(changes) for grid in grids]
+      return complete([task for grid in changed for task in grid.tasks()])
+
+    table = of(self.runs)
+    if table is None or self.then is None:
+      return table
+    further = of(self.then(table))
+    return None if further is None else Table([*table, *further])
+
+
+Complete = Callable[[Sequence[Task]], Table | None]
+
+
+def parse_changes(figure: Figure, assignments: Sequence[str]) -> dict[str, Any]:
+  """`size=10,14` or `max_episodes=500` as changes of a figure's settings.
+
+  Raises:
+    SetUpError: if a grid has no such setting, or one of another type.
+  """
+  known: dict[str, Any] = {}
+  for grid in figure.runs:
+    known |= grid.settings()
+  changes = {}
+  for assignment in assignments:
+    name, _, text = assignment.partition("=")
+    if name not in known:
+      raise errors.SetUpError(
+        f"{figure.name} has no setting {name!r}.{notation.nearest(name, known)} "
+        f"There are {', '.join(known)}."
+      )
+    value = notation.parse(text)
+    kinds = {type(x) for x in _listed(known[name])} - {type(None)}
+    if float in kinds:
+      kinds.add(int)
+    if kinds and not {type(x) for x in _listed(value)} <= kinds:
+      wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
+      raise errors.SetUpError(f"--set {assignment}: {name} is of type {wanted}.")
+    changes[name] = value
+  return changes
+
+
+def every() -> dict[str, Figure]:
+  """All figures by name, from `FIGURES` in the modules of this package."""
+  found = {}
+  for module in pkgutil.walk_packages(papers.__path__, f"{papers.__name__}."):
+    if not module.ispkg:
+      for figure in getattr(importlib.import_module(module.name), "FIGURES", ()):
+        if isinstance(figure, Figure):
+          found[figure.name] = figure
+  return {name: found[name] for name in sorted(found, key=_natural)}
+
+
+def _natural(name: str) -> list[str | int]:
+  """A sorting key that orders ez/fig2 before ez/fig11."""
+  return [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", name)]
+
+
+def choose(names: str | None, known: Mapping[str, Figure]) -> Iterator[Figure]:
+  """The figures for comma-separated names, in the order of the names.
+
+  Args:
+    names: names of figures; `ez` for all figures of that paper, or `all`; or
+      `module:NAME` for a user's own figure.
+    known: all figures.
+
+  Raises:
+    SetUpError: if `names` is empty, or if a figure does not exist.
+  """
+  if not names:
+    raise errors.SetUpError("--figure is missing; --list lists the names.")
+  for name in names.split(","):
+    if ":" in name:
+      figure = notation.import_attribute(name, "figure")
+      if not isinstance(figure, Figure):
+        kind = type(figure).__name__
+        raise errors.SetUpError(f"{name!r} is a {kind}, not a figures.Figure.")
+      yield figure
+      continue
+    chosen = [x for key, x in known.items() if name in (key, key.split("/")[0], "all")]
+    if not chosen:
+      raise errors.SetUpError(
+        f"there is no figure {name!r}.{notation.nearest(name, known)} "
+        "--list lists all figures."
+      )
+    yield from chosen

@@ -1,0 +1,502 @@
+"""Claims as values, and the tests that decide them.
+
+A claim is called with the table of results and returns a finding, or None if tasks
+that it is about are not in the table. It holds if its test has p < 0.05 (two-sided) and
+the difference is on the claim's side of 0, and does not hold if it is on the other
+side; else it is undecided. The test follows from the data:
+
+- runs that share a seed's world, a size or a game are pairs: a paired t-test;
+- other groups of seeds: Welch's t-test;
+- yes or no, such as solved or not: Fisher's exact test;
+- over games, of which a few dominate: Wilcoxon's signed-rank test;
+- episodes to solve, of which the limit ended some: the log-rank test, stratified by
+  problem. If all runs solved theirs: a t-test of the logarithms.
+
+`All` joins claims to one, and `Holm` corrects the tests of several for their number.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import scipy  # It imports `stats` when it is first used.
+
+from explorax.experiments.recording import statistics
+from explorax.papers import figures
+
+LEVEL = 0.05
+LEAST_SEEDS = 3  # With fewer seeds, no claim is decided.
+_MOST_LEFT_OUT = 30  # One of more seeds does not decide.
+VERDICTS = {True: "held", False: "did not hold", None: "undecided"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+  """A tested claim.
+
+  Attributes:
+    claim: the statement, in a few words.
+    held: whether it holds; None if this is undecided.
+    seeds: the number of seeds behind the numbers.
+    test: that decides.
+    p: of the test, corrected if it is one of several.
+    effect: the difference, or what else is estimated, with its interval.
+    spec: the format of the effect's numbers.
+    measured: what was counted, in a few words.
+    exact: whether chance has no part in it, so that one seed is enough.
+    robust: whether the verdict is the same without any one seed or problem.
+  """
+
+  claim: str
+  held: bool | None
+  seeds: int
+  test: str = "counted"
+  p: float | None = None
+  effect: statistics.Interval | None = None
+  spec: str = "+.3g"
+  measured: str = ""
+  exact: bool = False
+  robust: bool | None = None
+
+
+# A claim: tests itself on the results.
+Claim = Callable[[figures.Table], Finding | Sequence[Finding] | None]
+
+
+def judge(
+  claims: Sequence[Claim], table: figures.Table, problem: str = ""
+) -> list[Finding]:
+  """The findings of all claims; `problem` names the setting of `Finding.robust`."""
+  findings = _findings(claims, table)
+  same = {x.claim: True for x in findings}
+  for rest in _without_each(table, problem):
+    verdicts = {x.claim: x.held for x in _findings(claims, rest)}
+    for x in findings:
+      same[x.claim] &= verdicts.get(x.claim, x.held) == x.held
+  judged = []
+  for x in findings:
+    held = x.held if x.exact or x.seeds >= LEAST_SEEDS else None
+    robust = None if held is None else same[x.claim]
+    judged.append(dataclasses.replace(x, held=held, robust=robust))
+  return judged
+
+
+def _findings(claims: Sequence[Claim], table: figures.Table) -> list[Finding]:
+  findings: list[Finding] = []
+  for claim in claims:
+    found = claim(table)
+    if isinstance(found, Finding):
+      findings.append(found)
+    else:
+      findings.extend(found or ())
+  return findings
+
+
+def _without_each(table: figures.Table, problem: str) -> Iterator[figures.Table]:
+  """The table without each seed, unless they are many, and without each problem."""
+  seeds = table.seeds()
+  if 1 < len(seeds) <= _MOST_LEFT_OUT:
+    for seed in seeds:
+      yield table.without_seed(seed)
+  problems = table.values(problem) if problem else []
+  if len(problems) > 1:
+    for value in problems:
+      yield table.where(**{problem: lambda x, left_out=value: x != left_out})
+
+
+class Tested(NamedTuple):
+  """The difference of two groups' means, the test's p, and its name."""
+
+  gap: statistics.Interval
+  p: float
+  name: str
+
+
+Test = Callable[[np.ndarray, np.ndarray], Tested]
+
+
+def paired(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Student's t-test of the differences `[S]`."""
+  test = scipy.stats.ttest_rel
+  return _t_test(test, "paired t", a, b, is_same=np.ptp(a - b) == 0)
+
+
+def welch(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Welch's t-test of `[S]` and `[S']`."""
+
+  def test(a: np.ndarray, b: np.ndarray) -> Any:
+    return scipy.stats.ttest_ind(a, b, equal_var=False)
+
+  return _t_test(test, "Welch's t", a, b, is_same=np.ptp(a) == np.ptp(b) == 0)
+
+
+def _t_test(
+  test: Any, name: str, a: np.ndarray, b: np.ndarray, is_same: bool
+) -> Tested:
+  """Without an interval for a group of one seed, or if all have the same numbers."""
+  value = np.mean(a) - np.mean(b)
+  few = min(len(a), len(b)) < 2
+  if few or is_same:
+    gap = statistics.Interval(value, value, value)
+    return Tested(gap, float(few or not value), name)
+  found = test(a, b)
+  gap = statistics.Interval(value, *found.confidence_interval(statistics.LEVEL))
+  return Tested(gap, float(found.pvalue), name)
+
+
+def wilcoxon(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Wilcoxon's signed-rank test of pairs; the interval is a bootstrap's."""
+  p = float(scipy.stats.wilcoxon(a, b).pvalue) if np.any(a != b) else 1.0
+  return Tested(statistics.bootstrap(a - b), p, "Wilcoxon")
+
+
+def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
+  """Fisher's exact test of the shares of ones; Newcombe's interval (1998)."""
+  counts, sizes = [int(np.sum(x)) for x in (a, b)], [len(a), len(b)]
+  (p, low_p, high_p), (q, low_q, high_q) = (
+    (k / n, *scipy.stats.binomtest(k, n).proportion_ci(method="wilson"))
+    for k, n in zip(counts, sizes, strict=True)
+  )
+  gap = statistics.Interval(
+    np.asarray(p - q),
+    p - q - np.hypot(p - low_p, high_q - q),
+    p - q + np.hypot(high_p - p, q - low_q),
+  )
+  rows = [[k, n - k] for k, n in zip(counts, sizes, strict=True)]
+  return Tested(gap, float(scipy.stats.fisher_exact(rows).pvalue), "Fisher's exact")
+
+
+def share(count: int, num: int) -> statistics.Interval:
+  """A share of runs with Clopper and Pearson's exact interval."""
+  ends = scipy.stats.binomtest(count, num).proportion_ci()
+  return statistics.Interval(*np.array([count / num, *ends]))
+
+
+def log_rank(a: figures.Times, b: figures.Times) -> tuple[float, float]:
+  """The log-rank test, stratified by problem, with the variance of permutations.
+
+  Groups that have not the same problems are one stratum.
+
+  Returns:
+    By how much the events of `a` exceed those expected, and p of chi-squared, which
+    with few events is nearer to that of permutations than with Mantel's variance.
+
+  Source: Peto and Peto (1972), Asymptotically efficient rank invariant test procedures.
+  """
+  if a.episodes.shape[1] != b.episodes.shape[1]:
+    a, b = (figures.Times(*(y.reshape(-1, 1) for y in x)) for x in (a, b))
+  gap = variance = 0.0
+  for i in range(a.episodes.shape[1]):
+    times, solved = (
+      np.concatenate([x[:, i], y[:, i]]) for x, y in zip(a, b, strict=True)
+    )
+    at_risk = times[:, None] >= times
+    # Each event adds to the scores of those at risk: the sum over `a` is observed minus
+    # expected.
+    scores = solved - at_risk @ np.where(solved, 1.0 / at_risk.sum(axis=0), 0.0)
+    num, total = len(a.episodes), len(times)
+    gap += scores[:num].sum()
+    variance += num * (total - num) / total * np.var(scores, ddof=1)
+  p = float(scipy.stats.chi2.sf(gap**2 / variance, 1)) if variance else 1.0
+  return float(gap), p
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+  """p corrected for several tests by Holm's step-down method (1979)."""
+  values = np.array(ps, np.float64)
+  order = np.argsort(values)
+  steps = values[order] * np.arange(len(values), 0, -1)
+  corrected = np.empty_like(values)
+  corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+  return cast(list[float], corrected.tolist())
+
+
+@dataclasses.dataclass(frozen=True)
+class Above:
+  """That group `a` is greater on average than group `b`.
+
+  Attributes:
+    claim: the statement.
+    measure: what is measured of each seed. With several problems: its mean over them.
+    a: the settings that select the group.
+    b: the settings that select the other group.
+    less: whether the claim is that `a` is less than `b`.
+    test: of what is neither 0 nor 1.
+    pooled: whether each run counts, and not each seed's mean over problems.
+    log: whether the effect is the ratio of geometric means.
+    spec: the format of the effect.
+  """
+
+  claim: str
+  measure: figures.Measure
+  a: figures.Selection
+  b: figures.Selection
+  less: bool = False
+  test: Test = welch
+  pooled: bool = False
+  log: bool = False
+  spec: str = "+.3g"
+
+  def __call__(self, table: figures.Table) -> Finding | None:
+    a, b = table.where(**self.a), table.where(**self.b)
+    if not a or not b or a == b:
+      return None
+    x, y = (np.asarray(z.scores(self.measure), np.float64) for z in (a, b))
+    if self.pooled:
+      x, y = x.reshape(-1, 1), y.reshape(-1, 1)
+    return above(
+      self.claim, x, y, less=self.less, test=self.test, log=self.log, spec=self.spec
+    )
+
+
+def above(
+  claim: str,
+  a: np.ndarray,
+  b: np.ndarray,
+  *,
+  less: bool = False,
+  test: Test = welch,
+  log: bool = False,
+  spec: str = "+.3g",
+) -> Finding:
+  """Whether `a` `[S, ...]` is greater on average than `b` `[S', ...]`; see `Above`."""
+  x, y = (z.reshape(len(z), -1) for z in (a, b))
+  x, y = ((np.log(z) if log else z).mean(axis=1) for z in (x, y))
+  if not log and np.isin(np.concatenate([x, y]), (0, 1)).all():
+    test = fisher
+  gap, p, name = test(x, y)
+  held = None if p >= LEVEL else bool((gap.value < 0) == less)
+  means = [np.exp(z.mean()) if log else z.mean() for z in (x, y)]
+  return Finding(
+    claim,
+    held,
+    min(len(x), len(y)),
+    name,
+    p,
+    gap.map(np.exp) if log else gap,
+    spec,
+    f"{means[0]:.3g} and {means[1]:.3g}",
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class Sooner:
+  """That runs of group `a` solve the same problems in fewer episodes than those of `b`.
+
+  If all runs solve theirs, the test is of the ratio, of pairs of the same problem and
+  seed if both groups have the same ones. Otherwise it is the log-rank test; the effect
+  is the ratio of the pairs that both solved, which it does not decide.
+
+  Attributes:
+    claim: the statement.
+    a: the settings that select the group.
+    b: the settings that select the other group.
+    event: that counts as solving, see `Table.times`.
+    end: the result with a run's length, or both as a function of the table.
+  """
+
+  claim: str
+  a: figures.Selection
+  b: figures.Selection
+  event: str | Callable[[figures.Table], figures.Times] = "solved"
+  end: str = "episodes"
+
+  def __call__(self, table: figures.Table) -> Finding | None:
+    groups = [table.where(**x) for x in (self.a, self.b)]
+    if not all(groups) or groups[0] == groups[1]:
+      return None
+    a, b = (
+      self.event(x) if callable(self.event) else x.times(self.event, self.end)
+      for x in groups
+    )
+    pairs = a.episodes.shape == b.episodes.shape
+    seeds = min(len(a.episodes), len(b.episodes))
+    solved = " and ".join(f"{x.solved.sum():.0f} of {x.solved.size}" for x in (a, b))
+    if a.solved.all() and b.solved.all():
+      same = pairs or len(a.episodes) == len(b.episodes)
+      x, y = (z.episodes.reshape(-1, 1) if pairs else z.episodes for z in (a, b))
+      test = paired if same else welch
+      found = above(self.claim, x, y, less=True, test=test, log=True, spec=".3f")
+      return dataclasses.replace(found, seeds=seeds, measured=f"solved {solved}")
+    gap, p = log_rank(a, b)
+    ratio = None
+    if pairs and np.sum(both := np.minimum(a.solved, b.solved) > 0) >= LEAST_SEEDS:
+      ratio = statistics.mean(np.log(a.episodes / b.episodes)[both]).map(np.exp)
+    held = None if p >= LEVEL else bool(gap > 0)
+    words = f"solved {solved}"
+    return Finding(self.claim, held, seeds, "log-rank", p, ratio, ".2f", words)
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+  """That at least a share of the runs has an event; counted, not tested.
+
+  Attributes:
+    claim: the statement.
+    event: a result that is 0 where it did not happen.
+    where: the settings that select the runs.
+    least: the least share.
+  """
+
+  claim: str
+  event: figures.Measure
+  where: figures.Selection
+  least: float = 1.0
+
+  def __call__(self, table: figures.Table) -> Finding | None:
+    chosen = table.where(**self.where)
+    if not chosen:
+      return None
+    happened = chosen.scores(self.event) > 0
+    words = f"{happened.sum()} of {happened.size} runs"
+    held = bool(happened.mean() >= self.least)
+    return Finding(self.claim, held, len(chosen.seeds()), measured=words)
+
+
+@dataclasses.dataclass(frozen=True)
+class Below:
+  """That the mean of a number of each seed is below a value: its t-interval.
+
+  Attributes:
+    claim: the statement.
+    measure: the table → the numbers `[S]`; None if they are not defined.
+    where: the settings that select the tasks.
+    value: the bound.
+    above: whether the claim is that the mean is above it.
+    test: the name of the test.
+    spec: the format of the mean.
+  """
+
+  claim: str
+  measure: str | Callable[[figures.Table], np.ndarray | None]
+  where: figures.Selection
+  value: float
+  above: bool = False
+  test: str = "t-interval"
+  spec: str = ".2f"
+
+  def __call__(self, table: figures.Table) -> Finding | None:
+    chosen = table.where(**self.where)
+    if not chosen:
+      return None
+    x = self.measure(chosen) if callable(self.measure) else chosen.score(self.measure)
+    if x is None:
+      return Finding(self.claim, None, len(chosen.seeds()), self.test)
+    mean = statistics.mean(x)
+    held = mean.is_above(self.value) if self.above else mean.is_below(self.value)
+    return Finding(self.claim, held, len(x), self.test, effect=mean, spec=self.spec)
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+  """A claim that a function decides: of formulas, and of what no other class tests.
+
+  Attributes:
+    claim: the statement.
+    check: the tasks → whether it holds, what was measured in a few words, and the
+      effect, if any.
+    where: the settings that select the tasks.
+    test: how it decides.
+    spec: the format of the effect.
+    exact: see `Finding`.
+  """
+
+  claim: str
+  check: Callable[[figures.Table], tuple[bool | None, str, statistics.Interval | None]]
+  where: figures.Selection = dataclasses.field(default_factory=dict)
+  test: str = "counted"
+  spec: str = "+.3g"
+  exact: bool = False
+
+  def __call__(self, table: figures.Table) -> Finding | None:
+    chosen = table.where(**self.where)
+    if not chosen:
+      return None
+    held, measured, effect = self.check(chosen)
+    return Finding(
+      self.claim,
+      held,
+      len(chosen.seeds()) or 1,
+      self.test,
+      effect=effect,
+      spec=self.spec,
+      measured=measured,
+      exact=self.exact,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class All:
+  """The claim that all parts hold, whose tests are corrected by Holm's method.
+
+  Its p is the greatest of them, and its effect that of the first part.
+
+  Attributes:
+    claim: the statement.
+    parts: claims.
+    opposite: whether the claim is that not all of them hold.
+  """
+
+  claim: str
+  parts: Sequence[Claim]
+  opposite: bool = False
+
+  def __call__(self, table: figures.Table) -> Finding | None:
+    found = _findings(self.parts, table)
+    return None if len(found) < len(self.parts) else self.of(found)
+
+  def of(self, found: Sequence[Finding]) -> Finding:
+    """The finding of all parts' findings."""
+    parts = corrected(found)
+    held = all_hold([x.held for x in parts])
+    if self.opposite and held is not None:
+      held = not held
+    ps = [x.p for x in parts if x.p is not None]
+    test = ", ".join(dict.fromkeys(x.test for x in parts))
+    if len(ps) > 1:
+      test += f", greatest of {len(ps)} (Holm)"
+    first = next((x for x in parts if x.effect is not None), parts[0])
+    return Finding(
+      self.claim,
+      held,
+      min(x.seeds for x in parts),
+      test,
+      max(ps) if ps else None,
+      first.effect,
+      first.spec,
+      "; ".join(x.measured for x in parts),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Holm:
+  """Several claims, whose tests are corrected for their number."""
+
+  parts: Sequence[Claim]
+
+  def __call__(self, table: figures.Table) -> list[Finding]:
+    found = corrected(_findings(self.parts, table))
+    words = f", Holm of {sum(x.p is not None for x in found)}"
+    return [
+      x if x.p is None else dataclasses.replace(x, test=x.test + words) for x in found
+    ]
+
+
+def corrected(findings: Sequence[Finding]) -> list[Finding]:
+  """With Holm's p of those that are tested, and undecided where it is not small."""
+  ps = iter(holm([x.p for x in findings if x.p is not None]))
+  each = []
+  for x in findings:
+    if x.p is not None:
+      p = next(ps)
+      x = dataclasses.replace(x, p=p, held=x.held if p < LEVEL else None)
+    each.append(x)
+  return each
+
+
+def all_hold(parts: Sequence[bool | None]) -> bool | None:
+  """Whether all parts hold: False if one does not; else None if one is undecided."""
+  if False in parts:
+    return False
+  return None if None in parts else True
