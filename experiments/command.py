@@ -15,7 +15,6 @@ from explorax.experiments.recording import console as console_lib
 
 Work = Callable[[], int]  # Returns the exit code.
 
-INFORMATION = "Information"  # Heading of flags in `--help`.
 # Of commands that compute tasks.
 EXIT_CODES = (
   "Exit codes: 0 done, 1 a task failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,\n"
@@ -27,22 +26,23 @@ EXIT_CODES = (
 class Compiling:
   """The flags of commands that compile programs."""
 
-  compilation_cache: bool = flags_lib.field(
-    True,
-    "Keeps compiled programs in ~/.cache/explorax/jax ($XDG_CACHE_HOME), up to 1 GiB, "
-    "so that the same networks start faster the next time; only on Linux. "
-    "--compilation_cache=false turns it off; $JAX_COMPILATION_CACHE_DIR is another "
-    "folder. [true]",
-    "How",
-  )
+  ## How
+  # Keeps compiled programs in ~/.cache/explorax/jax ($XDG_CACHE_HOME), up to 1 GiB, so
+  # that the same networks start faster the next time; only on Linux.
+  # --compilation_cache=false turns it off; $JAX_COMPILATION_CACHE_DIR is another
+  # folder. [true]
+  compilation_cache: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
 class Common:
   """The flags of all commands."""
 
-  help: bool = flags_lib.field(False, "Prints this text and exits.", INFORMATION)
-  debug: bool = flags_lib.field(False, "Prints the traceback of an error.", INFORMATION)
+  ## Information
+  # Prints this text and exits.
+  help: bool = False
+  # Prints the traceback of an error.
+  debug: bool = False
 
 
 def main(

@@ -10,10 +10,10 @@ import json
 import math
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from explorax import ranges
+from explorax import notation, ranges
 from explorax.experiments import errors, flags
 
 LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
@@ -22,21 +22,15 @@ _MAX_NAME = 150  # Characters of a directory that a run names, without its seeds
 MAX_SEEDS = 10_000  # The most seeds that one run can train.
 NumSeeds = Annotated[int, ranges.Range(ge=1, le=MAX_SEEDS)]
 _Count = Annotated[int, ranges.Range(ge=1)]
+_LATER: Any = None  # The default depends on other settings.
 
 # Kinds of environments that are not written in JAX, and those of them with a copy.
 _ON_HOST = ("bsuite:", "gym:")
 _IN_JAX = ("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")
 
-_WHAT = "What to run"
-_LENGTH = "How long (whichever limit is reached first)"
-_EVALUATION = "Evaluation (episodes of the evaluation policy in a separate environment)"
-_HOW = "How"
-_DISTRIBUTED = "The distributed runner"
-_CHECKPOINTS = "Checkpoints (the same command again resumes from the newest good one)"
-
 # Settings of a command, which config.json does not contain.
 _OF_A_COMMAND = {
-  *("output", "workers", "logger", "callback", "ray_address", "debug"),
+  *("output", "workers", "logger", "callback", "ray_address"),
   *("checkpoint_every", "checkpoint_minutes", "checkpoint_replay"),
 }
 # What may differ from the run that a command resumes; the limits may only grow. The
@@ -48,7 +42,6 @@ MAY_CHANGE_ON_RESUME = _OF_A_COMMAND | {
 _LIMITS = ("episodes", "steps")
 # The runners that read a setting; the others refuse it.
 _READERS = {
-  "replay": (LOCAL, DISTRIBUTED),
   "workers": (LOCAL, DEVICE),
   "num_actors": (DISTRIBUTED,),
   "ray_address": (DISTRIBUTED,),
@@ -57,7 +50,7 @@ _READERS = {
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig(ranges.Checked):
-  """The settings of a run; each field is documented by its help.
+  """The settings of a run; the comments are the help of its flags.
 
   A field that was not given (None) takes its default for the runner and environment.
 
@@ -66,198 +59,105 @@ class RunConfig(ranges.Checked):
       settings that exclude each other; the message is one sentence.
   """
 
-  agent: str = flags.field(
-    "",
-    "The agent (--list_agents); or your own as module:function. The function is "
-    "called with (observation_spec, action_spec, seed=...) and returns an object "
-    "with bsuite's select_action(timestep) and update(timestep, action, "
-    "new_timestep).",
-    _WHAT,
-  )
-  settings: tuple[str, ...] = flags.field(
-    (),
-    "Changes a setting of the agent; may be repeated. A dot selects a field of a "
-    "group: --set exploration.epsilon=0.1. Tuples: --set hidden_sizes=50,50. An "
-    "unknown name prints the known ones.",
-    _WHAT,
-    flag="set",
-  )
-  env: str = flags.field(
-    "",
-    "The environment (--list_envs): bsuite:deep_sea/0, gym:CartPole-v1, or "
-    "module:function for your own.",
-    _WHAT,
-  )
-  seed: ranges.Seed = flags.field(
-    0,
-    "Seed of all random numbers of the agent and the environment. [0]",
-    _WHAT,
-  )
-  init_weights: str | None = flags.field(
-    None,
-    "Starts learning from the weights of another run: its directory, or its "
-    "final.npz. Networks, observations and their preprocessing must be the same.",
-    _WHAT,
-  )
-  runner: Annotated[str, ranges.OneOf(RUNNERS)] = flags.field(
-    LOCAL,
-    "local: acts and learns in turn, in one thread. device: acts, stores and "
-    "learns in one compiled program, for environments written in JAX (jax:..., "
-    "and bsuite's Deep Sea in its copy in JAX) and for Atari games (atari:...), "
-    "which C++ threads step while the device learns. Does not need Reverb. "
-    "distributed: processes on Ray (explorax[distributed]) act, and this one "
-    "stores and learns; an actor that dies is replaced. [local]",
-    _HOW,
-  )
-  num_seeds: NumSeeds = flags.field(
-    1,
-    "Number of seeds to train, starting at --seed: in one program with "
-    "--runner=device in an environment written in JAX, without --eval_every; else "
-    "as separate runs, --workers at a time. Each seed has its own files in "
-    "seedSEED/; curve.png and summary.json cover all seeds. [1]",
-    _WHAT,
-    flag="seeds",
-  )
-  episodes: _Count | None = flags.field(
-    None,
-    "Ends the run after this number of episodes. [bsuite's own number on bsuite; "
-    "elsewhere give --episodes or --steps]",
-    _LENGTH,
-  )
-  steps: _Count | None = flags.field(
-    None,
-    "Ends the run after this number of environment steps, even within an episode "
-    "(--runner=device: at the next report).",
-    _LENGTH,
-  )
-  log_every: _Count = flags.field(
-    None,
-    "Logs the learner's loss, mean Q and other metrics, ε, the learning rate and "
-    "the speed whenever a multiple of this number of environment steps is passed "
-    "(--runner=device: at the report), into learner.csv, TensorBoard and "
-    "--logger. [a thousandth of --steps, between 100 and 10,000; without --steps "
-    "1,000]",
-    _HOW,
-  )
-  eval_every: _Count | None = flags.field(
-    None,
-    "Runs an evaluation after the episode (--runner=device: at the report) in "
-    "which a multiple of this number of environment steps is passed, beside the "
-    "one at the end. The episodes are recorded in evaluation.csv. They are not "
-    "part of training: their steps do not count and do not enter replay. [only at "
-    "the end]",
-    _EVALUATION,
-  )
-  eval_episodes: ranges.NonNegativeInt = flags.field(
-    None,
-    "Number of episodes in each evaluation, with the greedy policy, unless the "
-    "agent has another one for evaluation. 0: no evaluation, not even at the end. "
-    "Without --eval_every and --eval_steps, the evaluation also ends with the "
-    "episode in which its steps reach a tenth of the run's (at least 5,000), and "
-    "leaves an episode that has not ended by then. [5]",
-    _EVALUATION,
-  )
-  eval_steps: _Count | None = flags.field(
-    None,
-    "Ends an evaluation with the episode in which its steps reach this number, "
-    "instead of after --eval_episodes. (Atari's usual 500,000 frames are 125,000 "
-    "steps.)",
-    _EVALUATION,
-  )
-  video: bool = flags.field(
-    False,
-    "Records the last and the best evaluation episode as videos/step_*.gif. The "
-    "environment must support rendering; needs explorax[video].",
-    _EVALUATION,
-  )
-  replay: Annotated[str, ranges.OneOf(REPLAYS)] = flags.field(
-    None,
-    "memory: in numpy, on every platform; runs are reproducible bit for bit. "
-    "reverb: a Reverb server in the process (explorax[reverb], Python 3.11, "
-    "Linux), which compresses; for replays that do not fit in memory. [memory; "
-    "the device runner has its own replay]",
-    _HOW,
-  )
-  num_envs: _Count | None = flags.field(
-    None,
-    "Number of environments per seed, or per actor with --runner=distributed, "
-    "with one inference for all of them. The steps of all environments count, and "
-    "the run ends between two steps of all. [8 Atari games with --runner=device; "
-    "1 otherwise]",
-    _HOW,
-  )
-  workers: _Count | None = flags.field(
-    None,
-    "Number of runs at a time, on Ray (explorax[distributed]). With 1, or without "
-    "Ray, this process computes one run after another. [one per core; one if the "
-    "runs use a GPU or processes of their own]",
-    _HOW,
-  )
-  output: str = flags.field(
-    None,
-    "Directory of config.json, metrics.csv, learner.csv, TensorBoard events, "
-    "checkpoints/, curve.png, summary.json and, on bsuite, bsuite's CSV; "
-    "evaluation.csv and videos/ if the run is evaluated. With --seeds "
-    "each seed has these files in seedSEED/, and curve.png and summary.json cover "
-    "all seeds. [runs/AGENT-ENV-CHANGES-seedSEED in the current directory, where "
-    "CHANGES are the settings of --set, the runner and others that are not the "
-    "default; with --seeds runs/AGENT-ENV-CHANGES-seedsFIRST-LAST]",
-    _HOW,
-  )
-  logger: str | None = flags.field(
-    None,
-    "Also logs what TensorBoard gets: wandb (explorax[wandb]), or module:function "
-    "for your own. The function is called with the content of config.json and the "
-    "run's directory, and returns a logger: logger(scalars, step), "
-    "logger.close().",
-    _HOW,
-  )
-  callback: str | None = flags.field(
-    None,
-    "Your own code in the run: a class, or a function without arguments. Of the "
-    "object that it makes, on_log(row), on_episode(episode), "
-    "on_evaluation(evaluation) and on_checkpoint(path, env_steps) are called, as "
-    "far as it has them. raise explorax.StopTraining(reason) in one of them ends "
-    "the run as finished.",
-    _HOW,
-  )
-  num_actors: _Count | None = flags.field(
-    None,
-    "Number of acting processes, each with its own environments (--num_envs). The "
-    "steps of all of them count. [4]",
-    _DISTRIBUTED,
-  )
-  ray_address: str | None = flags.field(
-    None,
-    "Address of a Ray cluster to join. explorax must be installed on its "
-    "machines; each actor takes a CPU. [starts Ray on this machine, on the "
-    "loopback address]",
-    _DISTRIBUTED,
-  )
-  checkpoint_every: _Count | None = flags.field(
-    None,
-    "Writes a checkpoint when a multiple of this number of environment steps is "
-    "passed (--runner=device: at the report). A run always writes one at its end. "
-    "[by time only]",
-    _CHECKPOINTS,
-  )
-  checkpoint_minutes: _Count = flags.field(
-    10,
-    "Also writes a checkpoint this many minutes after the last one. [10]",
-    _CHECKPOINTS,
-  )
-  checkpoint_replay: bool | None = flags.field(
-    None,
-    "Whether checkpoints contain replay. Without it, learning pauses after resuming "
-    "until replay is filled again. --checkpoint_replay=false turns it off. [true if "
-    "replay is in memory and at most 1 GiB; false with Reverb]",
-    _CHECKPOINTS,
-  )
-  debug: bool = flags.field(
-    False,
-    "Prints the traceback of an error.",
-    "Information",
-  )
+  ## What to run
+  # The agent (--list_agents); or your own as module:function, which is called with
+  # (observation_spec, action_spec, seed=...) and returns an object with bsuite's
+  # select_action(timestep) and update(timestep, action, new_timestep).
+  agent: str = ""
+  # Changes a setting of the agent (--list_settings); may be repeated: --set
+  # exploration.epsilon=0.1 --set hidden_sizes=50,50.
+  settings: tuple[str, ...] = flags.named("set")
+  # The environment (--list_envs): bsuite:deep_sea/0, gym:CartPole-v1, or
+  # module:function for your own.
+  env: str = ""
+  # Seed of all random numbers of the agent and the environment. [0]
+  seed: ranges.Seed = 0
+  # Number of seeds, starting at --seed: in one program with --runner=device in an
+  # environment written in JAX, without --eval_every; else as separate runs, --workers
+  # at a time. Each has its own files in seedSEED/; curve.png and summary.json cover
+  # all. [1]
+  num_seeds: NumSeeds = flags.named("seeds", 1)
+  # Starts learning from the weights of another run: its directory, or its final.npz.
+  # Networks, observations and their preprocessing must be the same.
+  init_weights: str | None = None
+
+  ## How long (whichever limit is reached first)
+  # Ends the run after this number of episodes. [bsuite's own number on bsuite;
+  # elsewhere give --episodes or --steps]
+  episodes: _Count | None = None
+  # Ends the run after this number of environment steps, even within an episode
+  # (--runner=device: at the next report).
+  steps: _Count | None = None
+
+  ## How
+  # local: acts and learns in turn, in one thread. device: acts, stores and learns in
+  # one compiled program, for environments written in JAX (jax:..., bsuite's Deep Sea)
+  # and Atari games, which C++ threads step. distributed: processes on Ray
+  # (explorax[distributed]) act, and this one stores and learns. [local]
+  runner: Annotated[str, ranges.OneOf(RUNNERS)] = LOCAL
+  # memory: in numpy, on every platform; runs are reproducible bit for bit. reverb: a
+  # Reverb server in the process (explorax[reverb], Python 3.11, Linux), which
+  # compresses. [memory; the device runner has its own replay]
+  replay: Annotated[str, ranges.OneOf(REPLAYS)] = _LATER
+  # Number of environments per seed, or per actor with --runner=distributed, with one
+  # inference for all. The steps of all count, and the run ends between two steps of
+  # all. [8 Atari games with --runner=device; 1 otherwise]
+  num_envs: _Count | None = None
+  # Number of runs at a time, on Ray (explorax[distributed]). With 1, or without Ray,
+  # this process computes one run after another. [one per core; one if the runs use a
+  # GPU or processes of their own]
+  workers: _Count | None = None
+  # Logs the learner's metrics, ε, the learning rate and the speed whenever a multiple
+  # of this number of environment steps is passed (--runner=device: at the report). [a
+  # thousandth of --steps, between 100 and 10,000; without --steps 1,000]
+  log_every: _Count = _LATER
+  # Directory of the run's files (docs/guides/run_files.md).
+  # [runs/AGENT-ENV-CHANGES-seedSEED in the current directory, where CHANGES are the
+  # settings that are not the default; with --seeds ...-seedsFIRST-LAST]
+  output: str = _LATER
+  # Also logs what TensorBoard gets: wandb (explorax[wandb]), or module:function for
+  # your own, which is called with the content of config.json and the run's directory,
+  # and returns a logger: logger(scalars, step), logger.close().
+  logger: str | None = None
+  # Your own code in the run, as module:name: a class, or a function without arguments.
+  # Of the object that it makes, on_log(row), on_episode(episode),
+  # on_evaluation(evaluation) and on_checkpoint(path, env_steps) are called, as far as
+  # it has them; raise explorax.StopTraining(reason) ends the run as finished.
+  callback: str | None = None
+
+  ## Evaluation (episodes of the evaluation policy in a separate environment)
+  # Evaluates after the episode (--runner=device: at the report) in which a multiple of
+  # this number of environment steps is passed, beside at the end. These episodes do not
+  # count and do not enter replay. [only at the end]
+  eval_every: _Count | None = None
+  # Number of episodes in each evaluation; 0: no evaluation. Without --eval_every, the
+  # one at the end also ends with the episode in which its steps reach a tenth of the
+  # run's (at least 5,000), and leaves an episode that has not ended by then. [5]
+  eval_episodes: ranges.NonNegativeInt = _LATER
+  # Ends an evaluation with the episode in which its steps reach this number, instead of
+  # after --eval_episodes. (Atari's usual 500,000 frames are 125,000 steps.)
+  eval_steps: _Count | None = None
+  # Records the last and the best evaluation episode as videos/step_*.gif; needs
+  # explorax[video], and an environment that can be rendered.
+  video: bool = False
+
+  ## The distributed runner
+  # Number of acting processes, each with its own environments (--num_envs). The steps
+  # of all of them count. [4]
+  num_actors: _Count | None = None
+  # Address of a Ray cluster to join. explorax must be installed on its machines; each
+  # actor takes a CPU. [starts Ray on this machine, on the loopback address]
+  ray_address: str | None = None
+
+  ## Checkpoints (the same command again resumes from the newest good one)
+  # Writes a checkpoint when a multiple of this number of environment steps is passed
+  # (--runner=device: at the report), beside the one at the end. [by time only]
+  checkpoint_every: _Count | None = None
+  # Also writes a checkpoint this many minutes after the last one. [10]
+  checkpoint_minutes: _Count = 10
+  # Whether checkpoints contain replay. Without it, learning pauses after resuming until
+  # replay is filled again. [true if replay is in memory and at most 1 GiB]
+  checkpoint_replay: bool | None = None
 
   def __post_init__(self) -> None:
     super().__post_init__()
@@ -267,32 +167,24 @@ class RunConfig(ranges.Checked):
         object.__setattr__(self, name, value)
     if "output" not in chosen:
       object.__setattr__(self, "output", default_output(self))
-    for name, runners in _READERS.items():
-      if name in chosen and self.runner not in runners:
-        readers = " and ".join(f"--runner={runner}" for runner in runners)
-        raise ValueError(
-          f"--{name}={chosen[name]} is for {readers}; --runner={self.runner} does not "
-          "read it. Leave the flag out, or change the runner."
-        )
-    _check_combinations(self)
+    for refusal in _refusals(self, chosen):
+      raise ValueError(refusal)
 
   def _defaults(self) -> dict[str, Any]:
     """The values of fields that were not given, for the runner and environment."""
-    batch = 8 if self.is_batched else 1
-    interval = min(max((self.steps or 1_000_000) // 1000, 100), 10_000)
+    episodes = None if self.eval_steps is not None else 0 if self.has_user_agent else 5
     return {
-      "log_every": interval,
-      "eval_episodes": 0 if self.has_user_agent else 5,
+      "log_every": min(max((self.steps or 1_000_000) // 1000, 100), 10_000),
+      "eval_episodes": episodes,
       "replay": "device" if self.runner == DEVICE else "memory",
-      "num_envs": None if self.runner == LOCAL else batch,
+      "num_envs": None if self.runner == LOCAL else 8 if self.is_batched else 1,
       "num_actors": 4 if self.runner == DISTRIBUTED else None,
     }
 
   def chosen(self) -> dict[str, Any]:
     """The settings that differ from what a run without them would have."""
-    defaults = {f.name: f.default for f in dataclasses.fields(self)}
-    defaults |= self._defaults()
-    values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+    defaults = {f.name: f.default for f in dataclasses.fields(self)} | self._defaults()
+    values = {name: getattr(self, name) for name in defaults}
     return {k: v for k, v in values.items() if v is not None and v != defaults[k]}
 
   @property
@@ -307,7 +199,7 @@ class RunConfig(ranges.Checked):
   @property
   def evaluates(self) -> bool:
     """Whether the run has an evaluation, at its end or more often."""
-    return self.eval_episodes > 0
+    return self.eval_steps is not None or bool(self.eval_episodes)
 
   @property
   def is_batched(self) -> bool:
@@ -357,12 +249,8 @@ class RunConfig(ranges.Checked):
 
   def record(self) -> dict[str, Any]:
     """The part of `config.json` that the settings fill."""
-    record = {
-      field.name: getattr(self, field.name)
-      for field in dataclasses.fields(self)
-      if field.name not in _OF_A_COMMAND
-    }
-    return record if self.eval_steps is None else {**record, "eval_episodes": None}
+    names = [field.name for field in dataclasses.fields(self)]
+    return {name: getattr(self, name) for name in names if name not in _OF_A_COMMAND}
 
 
 def from_flags(values: Mapping[str, Any]) -> RunConfig:
@@ -372,30 +260,33 @@ def from_flags(values: Mapping[str, Any]) -> RunConfig:
     SetUpError: for an invalid value, a flag that nothing reads, or a missing agent or
       environment.
   """
-  fields = flags.of(RunConfig)
+  known = flags.of(RunConfig)
   given = {
-    field.name: values[name] for name, (field, _) in fields.items() if name in values
+    flag.field.name: values[name] for name, flag in known.items() if name in values
   }
   for name in ("agent", "env"):
     if not given.get(name):
       raise errors.SetUpError(f"--{name} is missing; --list_{name}s shows the names.")
   try:
-    config = RunConfig(**given)
+    return RunConfig(**given)
   except ValueError as error:
     raise errors.SetUpError(str(error)) from error
-  if None not in (given.get("eval_episodes"), config.eval_steps):
+
+
+def check_agent(name: str) -> None:
+  """Refuses an agent that no file of `presets` has; importing them takes a second.
+
+  Raises:
+    SetUpError: with names that resemble it.
+  """
+  known: list[str] = []
+  for file in (pathlib.Path(__file__).parent / "presets").glob("*.py"):
+    known += re.findall(r'preset\(\s*"(\w+)"', file.read_text("utf-8"), re.IGNORECASE)
+  if name not in known:
+    near = notation.nearest(name, known)
     raise errors.SetUpError(
-      f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
-      "both set the length of an evaluation; leave one of them out."
+      f"there is no agent {name!r}.{near} --list_agents lists all agents."
     )
-  is_in_jax = config.env.startswith(_IN_JAX)
-  if config.runner == DEVICE and config.env.startswith(_ON_HOST) and not is_in_jax:
-    raise errors.SetUpError(
-      "--runner=device runs environments written in JAX (jax:deep_sea/20), bsuite's "
-      f"Deep Sea and Atari games, and {config.env!r} is none of them; leave the flag "
-      "out, or choose another environment (--list_envs)."
-    )
-  return config
 
 
 def from_record(record: Any) -> RunConfig:
@@ -407,10 +298,7 @@ def from_record(record: Any) -> RunConfig:
   if not is_record(record):
     raise ValueError("it is not the config.json of a run")
   names = {field.name for field in dataclasses.fields(RunConfig)} - _OF_A_COMMAND
-  values = {name: record[name] for name in names if name in record}
-  if values.get("eval_steps") is not None:
-    values.pop("eval_episodes", None)
-  return RunConfig(**values)
+  return RunConfig(**{name: record[name] for name in names if name in record})
 
 
 def default_output(config: RunConfig) -> str:
@@ -437,14 +325,10 @@ def safe_name(text: str) -> str:
 
 
 def is_record(content: Any) -> bool:
-  """Whether a `config.json` has what is read of it, each of its type."""
+  """Whether a `config.json` is that of a run."""
   kinds = {"agent": str, "env": str, "settings": list}
-  return (
-    isinstance(content, dict)
-    and all(isinstance(content.get(name), kind) for name, kind in kinds.items())
-    and all(isinstance(setting, str) for setting in content["settings"])
-    and isinstance(content.get("versions", {}), dict)
-    and isinstance(content.get("resumed", []), list)
+  return isinstance(content, dict) and all(
+    isinstance(content.get(name), kind) for name, kind in kinds.items()
   )
 
 
@@ -515,49 +399,57 @@ def _differences(old: Any, new: Any, names: Any, prefix: str = "") -> Any:
       yield prefix + name, before, after
 
 
-def _check_combinations(config: RunConfig) -> None:
-  """Refuses settings that exclude each other."""
-  is_bsuite = config.env.startswith("bsuite:")
-  if is_bsuite and config.runner == LOCAL and (config.num_envs or 1) > 1:
-    raise ValueError(
+def _refusals(config: RunConfig, chosen: Mapping[str, Any]) -> Iterator[str]:
+  """Sentences on settings that nothing reads, or that exclude each other."""
+  runner, env = f"--runner={config.runner}", config.env
+  for name, runners in _READERS.items():
+    if name in chosen and config.runner not in runners:
+      readers = " and ".join(f"--runner={reader}" for reader in runners)
+      yield f"--{name}={chosen[name]} is for {readers}; {runner} does not read it."
+  if (config.runner == DEVICE) != (config.replay == "device"):
+    yield f"--replay={config.replay} cannot be combined with {runner}; leave it out."
+  is_on_host = env.startswith(_ON_HOST) and not env.startswith(_IN_JAX)
+  if config.runner == DEVICE and is_on_host:
+    yield (
+      f"{runner} runs environments written in JAX (jax:deep_sea/20), bsuite's Deep Sea "
+      f"and Atari games, and {env!r} is none of them."
+    )
+  is_one = config.runner == LOCAL and env.startswith("bsuite:")
+  if is_one and (config.num_envs or 1) > 1:
+    yield (
       f"--num_envs={config.num_envs}: a bsuite environment computes the score of a "
-      "single environment; leave the flag out."
+      "single environment."
     )
-  if config.replay == "device" and config.runner != DEVICE:
-    raise ValueError("--replay=device is for --runner=device, which has no other.")
   if config.has_user_agent:
-    _check_user_agent(config)
-  if not config.eval_episodes and (config.eval_every is not None or config.video):
-    every = config.eval_every
-    flag = "--video" if every is None else f"--eval_every={every}"
-    raise ValueError(
-      f"--eval_episodes=0 turns evaluations off, and {flag} asks for them; leave one "
-      "of them out."
+    yield from _refusals_of_user_agents(config)
+  if None not in (config.eval_episodes, config.eval_steps):
+    yield (
+      f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
+      "both set the length of an evaluation; leave one of them out."
     )
+  for name in ("eval_every", "video"):
+    if chosen.get(name) and not config.evaluates:
+      yield f"--{name}={chosen[name]} needs evaluations: leave out --eval_episodes=0."
   if config.seeds[-1] > ranges.MAX_SEED:
-    raise ValueError(
+    yield (
       f"--seed={config.seed} and --seeds={config.num_seeds} exceed the largest seed, "
-      f"{ranges.MAX_SEED}; use a smaller --seed."
+      f"{ranges.MAX_SEED}."
     )
-  is_one_run = config.num_seeds == 1 or config.is_one_program
-  if config.workers is not None and is_one_run:
-    raise ValueError(f"--workers={config.workers} has no effect on a single run.")
+  if config.workers and (config.num_seeds == 1 or config.is_one_program):
+    yield f"--workers={config.workers} has no effect on a single run."
 
 
-def _check_user_agent(config: RunConfig) -> None:
-  """Refuses what the loop for users' agents does not have."""
+def _refusals_of_user_agents(config: RunConfig) -> Iterator[str]:
+  """Sentences on what the loop for users' agents does not have."""
   unread = {
-    f"--set {config.settings[0]}" if config.settings else "": config.settings,
+    f"--set {' '.join(config.settings)}": config.settings,
     f"--runner={config.runner}": config.runner != LOCAL,
     f"--num_envs={config.num_envs}": config.num_envs,
-    "--eval_every, --eval_episodes and --video": (
-      config.evaluates or config.video or config.eval_every or config.eval_steps
-    ),
+    "An evaluation": config.evaluates or config.video or config.eval_every,
     "--init_weights": config.init_weights,
   }
   for flag, is_given in unread.items():
     if is_given:
-      raise ValueError(
-        f"{flag} cannot be combined with --agent={config.agent}, an agent of your own; "
-        "leave it out."
+      yield (
+        f"{flag} cannot be combined with --agent={config.agent}, an agent of your own."
       )

@@ -17,7 +17,6 @@ if __name__ == "__main__":
   signals.end_at_once()
 
 from explorax.experiments import command, errors
-from explorax.experiments import flags as flags_lib
 
 _INTRODUCTION = """\
 Plays episodes of a trained agent's evaluation policy.
@@ -33,33 +32,19 @@ checkpoints/final.npz alone.
 class Flags:
   """The flags of the command."""
 
-  env: str | None = flags_lib.field(
-    None,
-    "The environment. [the one that the agent was trained in]",
-    "What to play",
-  )
-  set: tuple[str, ...] = flags_lib.field(
-    (),
-    "Changes a setting that the weights do not depend on (--set "
-    "evaluation_policy=-1), or confirms a setting of PATH that names a module of "
-    "your own: PATH alone cannot make this command import it.",
-    "What to play",
-  )
-  episodes: Annotated[int, ranges.Range(ge=1)] = flags_lib.field(
-    5,
-    "Number of episodes. [5]",
-    "What to play",
-  )
-  max_steps: Annotated[int, ranges.Range(ge=1)] = flags_lib.field(
-    1000000,
-    "An episode that does not end is left after so many steps. [1,000,000]",
-    "What to play",
-  )
-  seed: Annotated[int, ranges.Range(ge=0, le=2**32 - 1)] = flags_lib.field(
-    0,
-    "Seed of the environment and of random actions. [0]",
-    "What to play",
-  )
+  ## What to play
+  # The environment. [the one that the agent was trained in]
+  env: str | None = None
+  # Changes a setting that the weights do not depend on (--set evaluation_policy=-1), or
+  # confirms a setting of PATH that names a module of your own: PATH alone cannot make
+  # this command import it.
+  set: tuple[str, ...] = ()
+  # Number of episodes. [5]
+  episodes: Annotated[int, ranges.Range(ge=1)] = 5
+  # An episode that does not end is left after so many steps. [1,000,000]
+  max_steps: Annotated[int, ranges.Range(ge=1)] = 1000000
+  # Seed of the environment and of random actions. [0]
+  seed: Annotated[int, ranges.Range(ge=0, le=2**32 - 1)] = 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:

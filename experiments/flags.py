@@ -1,41 +1,55 @@
-"""Command-line flags: fields of frozen dataclasses, with their help as metadata."""
+"""Command-line flags: the fields of frozen dataclasses, whose comments are the help.
 
+@dataclasses.dataclass(frozen=True)
+class Flags:
+  ## Heading in the help
+  # What it is for. [1, which is the default]
+  workers: ranges.PositiveInt = 1
+  # May be repeated.
+  settings: tuple[str, ...] = flags.named("set")
+"""
+
+import contextlib
 import dataclasses
 import textwrap
 import typing
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from absl import flags as absl_flags
 
 from explorax import notation, ranges
 from explorax.experiments import errors
+from explorax.experiments import settings as settings_lib
 
-_WIDTH = 88
-
-
-def field(default: Any, help: str, group: str, flag: str = "") -> Any:
-  """A field that is a flag.
-
-  Args:
-    default: the value of a flag that is not given; a tuple for a repeatable one.
-    help: the text of `--help`.
-    group: the heading in `--help`.
-    flag: the flag's name, if it is not the field's.
-  """
-  metadata = {"help": help, "group": group, "flag": flag}
-  return dataclasses.field(default=default, metadata=metadata)
+_WIDTH, _INDENT = 88, " " * 6
 
 
-def of(*classes: type) -> dict[str, tuple[dataclasses.Field, Any]]:
-  """The flags of some dataclasses: name → (field, type); the first of a name counts."""
-  found: dict[str, tuple[dataclasses.Field, Any]] = {}
+class Flag(NamedTuple):
+  """A field, its class, and its type with conditions."""
+
+  field: dataclasses.Field
+  cls: type
+  hint: Any
+
+  @property
+  def is_switch(self) -> bool:
+    return bool in (self.hint, *typing.get_args(self.hint))
+
+
+def named(name: str, default: Any = ()) -> Any:
+  """A field whose flag has another name."""
+  return dataclasses.field(default=default, metadata={"flag": name})
+
+
+def of(*classes: type) -> dict[str, Flag]:
+  """The flags of some dataclasses by name; the first of a name counts."""
+  flags: dict[str, Flag] = {}
   for cls in classes:
-    hints = typing.get_type_hints(cls, include_extras=True)
-    for each in dataclasses.fields(cls):
-      name = each.metadata["flag"] or each.name
-      found.setdefault(name, (each, hints[each.name]))
-  return found
+    for field in dataclasses.fields(cls):
+      flag = Flag(field, cls, ranges.hints(cls)[field.name])
+      flags.setdefault(field.metadata.get("flag", field.name), flag)
+  return flags
 
 
 def parse(
@@ -48,81 +62,53 @@ def parse(
 
   Args:
     argv: the command line without the program's name.
-    *classes: dataclasses whose fields are flags.
+    *classes: dataclasses whose fields are flags; a tuple may be given repeatedly.
     positional: the name under which positional arguments are returned; '' refuses them.
     defaults: values of flags that are not given, in place of their fields' defaults.
 
   Raises:
     SetUpError: in one sentence, for an unknown flag or an invalid value.
   """
-  values = absl_flags.FlagValues()
-  values.set_gnu_getopt(bool(positional))  # Flags may follow arguments.
-  known = of(*classes)
-  for name, (each, hint) in known.items():
-    define = _definition(hint)
-    define(name, None, each.metadata["help"], flag_values=values)
+  known, defined = of(*classes), absl_flags.FlagValues()
+  defined.set_gnu_getopt(bool(positional))  # Flags may follow arguments.
+  for name, flag in known.items():
+    define: Any = absl_flags.DEFINE_string
+    if flag.is_switch:
+      define = absl_flags.DEFINE_boolean
+    if isinstance(flag.field.default, tuple):
+      define = absl_flags.DEFINE_multi_string
+    define(name, None, "", flag_values=defined)
+  values = {name: flag.field.default for name, flag in known.items()}
+  values |= {name: value for name, value in (defaults or {}).items() if name in known}
   try:
-    if any(word.lstrip("-").partition("=")[0] == "undefok" for word in argv):
-      raise absl_flags.UnrecognizedFlagError("undefok")  # absl accepts it silently.
-    rest = values(["explorax", *argv])[1:]
-    if rest and not positional:
-      raise ValueError(f"{rest[0]!r} is not a flag; flags start with -- (see --help).")
-    found = {name: each.default for name, (each, _) in known.items()}
-    found |= {name: x for name, x in (defaults or {}).items() if name in known}
-    for name, (_, hint) in known.items():
-      if values[name].present:
-        found[name] = _read(values[name], hint)
-    return {**found, positional: rest}
-  except absl_flags.UnrecognizedFlagError as error:
-    near = errors.nearest(error.flagname, list(known))
-    raise errors.SetUpError(
-      f"there is no flag --{error.flagname}.{near} (--help lists all flags.)"
-    ) from error
+    rest = defined(["explorax", *argv])[1:]
+    for name, flag in known.items():
+      if defined[name].present:
+        values[name] = _convert(defined[name].value, flag.hint, f"--{name}")
   except (absl_flags.Error, ValueError) as error:
     raise errors.SetUpError(" ".join(str(error).split())) from error
+  if rest and not positional:
+    raise errors.SetUpError(
+      f"{rest[0]!r} is no flag; flags start with -- (see --help)."
+    )
+  return {**values, positional: rest}
+
+
+def _convert(text: Any, hint: Any, name: str) -> Any:
+  """The value in its type: the text, or what it means in Python's notation."""
+  with contextlib.suppress(ValueError):
+    return ranges.convert(text, hint, name)
+  return ranges.convert(notation.parse(text), hint, name)
 
 
 def help_text(*classes: type) -> str:
-  """All flags by group."""
+  """All flags by heading."""
   groups: dict[str, list[str]] = {}
-  for name, (each, hint) in of(*classes).items():
-    lines = groups.setdefault(each.metadata["group"], [])
-    placeholder = "" if _is_switch(hint) else "=VALUE"
-    lines.append(f"  --{name}{placeholder}")
-    indent = " " * 6
-    text = each.metadata["help"]
+  for name, flag in of(*classes).items():
+    heading, text = settings_lib.comments(flag.cls)[flag.field.name]
+    lines = groups.setdefault(heading, [heading])
+    lines.append(f"  --{name}" + ("" if flag.is_switch else "=VALUE"))
     lines += textwrap.wrap(
-      text, _WIDTH, initial_indent=indent, subsequent_indent=indent
+      text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT
     )
-  return "\n\n".join(f"{group}\n" + "\n".join(x) for group, x in groups.items())
-
-
-def _read(flag: absl_flags.Flag, hint: Any) -> Any:
-  """The value of a flag in its type."""
-  value = flag.value
-  if isinstance(value, str) and str not in _kinds(hint):
-    value = notation.parse(value)
-  return ranges.convert(value, hint, f"--{flag.name}")
-
-
-def _definition(hint: Any) -> Any:
-  if _is_switch(hint):
-    return absl_flags.DEFINE_boolean
-  is_repeatable = any(typing.get_origin(kind) is tuple for kind in _kinds(hint))
-  return absl_flags.DEFINE_multi_string if is_repeatable else absl_flags.DEFINE_string
-
-
-def _is_switch(hint: Any) -> bool:
-  return bool in _kinds(hint)
-
-
-def _kinds(hint: Any) -> Iterator[Any]:
-  """The types of a union, without conditions."""
-  origin, args = typing.get_origin(hint), typing.get_args(hint)
-  if origin is typing.Annotated:
-    yield from _kinds(args[0])
-  elif args and origin is not tuple:
-    for member in args:
-      yield from _kinds(member)
-  else:
-    yield hint
+  return "\n\n".join("\n".join(lines) for lines in groups.values())

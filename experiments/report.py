@@ -13,7 +13,6 @@ if __name__ == "__main__":
   signals.end_at_once()
 
 from explorax.experiments import command, errors
-from explorax.experiments import flags as flags_lib
 
 _INTRODUCTION = """\
 Makes a page of runs, of any runner and environment: returns at the end, learning curves
@@ -47,18 +46,13 @@ read, 130 Ctrl-C.
 class Flags:
   """The flags of the command."""
 
-  output: str | None = flags_lib.field(
-    None,
-    "Directory of the page and its drawings; an earlier page is replaced. [report "
-    "in DIR; with several, report in the current directory]",
-    "Output",
-  )
-  baseline: str | None = flags_lib.field(
-    None,
-    "The agent over which others improve in each game of Atari, as the page names "
-    "it. [the first]",
-    "Output",
-  )
+  ## Output
+  # Directory of the page and its drawings; an earlier page is replaced. [report in DIR;
+  # with several, report in the current directory]
+  output: str | None = None
+  # The agent over which others improve in each game of Atari, as the page names it.
+  # [the first]
+  baseline: str | None = None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

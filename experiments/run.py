@@ -30,41 +30,25 @@ Runs an exploration agent in an environment and records the results.
   python -m explorax.experiments.run --agent=NAME --env=KIND:NAME [flags]
 
 Examples
-  TDU on Deep Sea (N = 10), 1000 episodes:
+  TDU on Deep Sea (N = 10), with two settings of the agent changed:
     python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
-      --episodes=1000
+      --episodes=1000 --set batch_size=64 --set hidden_sizes=100,100
 
-  The same with replay in Reverb, and with two settings of the agent changed:
-    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
-      --replay=reverb --set batch_size=64 --set hidden_sizes=100,100
+  50,000 steps of a gymnasium environment, evaluated, into a directory of your choice:
+    python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
+      --steps=50000 --eval_every=5000 --output=results/cartpole
 
-  The same, evaluated every 1000 steps, with a video of the last evaluation:
-    python -m explorax.experiments.run --agent=tdu --env=bsuite:deep_sea/0 \\
-      --episodes=1000 --eval_every=1000 --video
-
-  Deep Sea in JAX, acting and learning in one compiled program, without Reverb:
-    python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
-      --steps=20000 --runner=device
-
-  The same with 30 seeds at the same time:
+  Thirty seeds at the same time, acting and learning in one compiled program:
     python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
       --steps=20000 --runner=device --seeds=30
-
-  Five seeds of CartPole as separate runs, as many at a time as there are cores:
-    python -m explorax.experiments.run --agent=double_dqn --env=gym:CartPole-v1 \\
-      --steps=50000 --seeds=5
 
   NGU on eight games, which C++ threads step while the device learns:
     python -m explorax.experiments.run --agent=ngu --env=atari:MontezumaRevenge \\
       --steps=1000000 --runner=device --num_envs=8
 
-  Four actors, a learner and replay as separate processes on Ray:
+  Four acting processes on Ray:
     python -m explorax.experiments.run --agent=r2d2 --env=gym:CartPole-v1 \\
       --steps=50000 --runner=distributed --num_actors=4
-
-  50,000 steps of a gymnasium environment, into a directory of your choice:
-    python -m explorax.experiments.run --agent=dqn --env=gym:CartPole-v1 \\
-      --steps=50000 --seed=1 --output=results/cartpole
 
   An environment of your own (a function that returns an environment of dm_env or
   gymnasium, or one written in JAX):
@@ -84,24 +68,19 @@ Exit codes: 0 finished, 1 failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
 class Flags:
   """The flags of the command, beside those of a run."""
 
-  config: str | None = flags_lib.field(
-    None,
-    "The settings of an earlier run, from its config.json; other flags change them. "
-    "The file imports nothing: the command line has to name your own modules, too.",
-    "What to run",
-  )
-  list_agents: bool = flags_lib.field(
-    False, "Prints the agents and exits.", command.INFORMATION
-  )
-  list_envs: bool = flags_lib.field(
-    False, "Prints the environments and exits.", command.INFORMATION
-  )
-  list_settings: bool = flags_lib.field(
-    False,
-    "Prints the settings of --agent, with values, units and sources, and exits. Some "
-    "agents have others for some kinds of --env.",
-    command.INFORMATION,
-  )
+  ## What to run
+  # The settings of an earlier run, from its config.json; other flags change them. The
+  # file imports nothing: the command line has to name your own modules, too.
+  config: str | None = None
+
+  ## Information
+  # Prints the agents and exits.
+  list_agents: bool = False
+  # Prints the environments and exits.
+  list_envs: bool = False
+  # Prints the settings of --agent, with values, units and sources, and exits. Some
+  # agents have others for some kinds of --env.
+  list_settings: bool = False
 
 
 _FLAGS = (config_lib.RunConfig, Flags, command.Compiling)
@@ -120,22 +99,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
-  if any(value for name, value in flags.items() if name.startswith("list_")):
+  if any(flags[name] for name in ("list_agents", "list_envs", "list_settings")):
     return command.show(_listing(flags))
   if flags["config"]:
     earlier = _of_file(flags)
     flags = flags_lib.parse(argv, *_FLAGS, command.Common, defaults=earlier)
     flags["set"] = earlier["set"]
   config = config_lib.from_flags(flags)
+  if not config.has_user_agent:
+    config_lib.check_agent(config.agent)
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
-  return _start(config, argv, console)
-
-
-def _start(
-  config: config_lib.RunConfig, argv: Sequence[str], console: console_lib.Console
-) -> int | command.Work:
-  """Checks and creates what the run needs; returns what remains, or the exit code."""
   from explorax.experiments import grid, session
 
   if config.num_seeds > 1 and not config.is_one_program:
@@ -143,9 +117,7 @@ def _start(
   made = session.set_up(config, argv)
   if made.checkpoints is None:
     made.close()
-    console.line(
-      f"The run in {made.directory.given} is finished: there is nothing to do."
-    )
+    console.line(f"The run in {made.directory.given} is finished: nothing is left.")
     return 0
 
   def work() -> int:
@@ -183,17 +155,12 @@ def _of_file(flags: dict[str, Any]) -> dict[str, Any]:
   path = pathlib.Path(flags["config"]).expanduser()
   try:
     earlier = config_lib.from_record(json.loads(path.read_text(encoding="utf-8")))
-    names = [setting.partition("=")[0].strip() for setting in flags["set"]]
-    kept = [x for x in earlier.settings if x.partition("=")[0].strip() not in names]
+    changed = {setting.partition("=")[0].strip() for setting in flags["set"]}
+    kept = [x for x in earlier.settings if x.partition("=")[0].strip() not in changed]
     agent, env = flags["agent"] or earlier.agent, flags["env"] or earlier.env
-    code = [
-      *([f"--agent={agent}"] if ":" in agent and not flags["agent"] else []),
-      *(
-        [f"--env={env}"]
-        if user_environments.names_code(env) and not flags["env"]
-        else []
-      ),
-    ]
+    code = [f"--agent={agent}"] if ":" in agent and not flags["agent"] else []
+    if user_environments.names_code(env) and not flags["env"]:
+      code.append(f"--env={env}")
     if code:
       raise ValueError(
         "it names code that is not ours, which does not run unless the command line "
@@ -204,8 +171,8 @@ def _of_file(flags: dict[str, Any]) -> dict[str, Any]:
   except (OSError, ValueError, TypeError, RecursionError) as error:
     reason = str(error).removesuffix(".")
     raise errors.SetUpError(f"--config={path} cannot be used: {reason}.") from error
-  chosen = {**earlier.chosen(), "set": (*kept, *flags["set"])}
-  return {"seeds": earlier.num_seeds, **chosen}
+  settings = (*kept, *flags["set"])
+  return {**earlier.chosen(), "seeds": earlier.num_seeds, "set": settings}
 
 
 if __name__ == "__main__":

@@ -189,8 +189,6 @@ class Session:
 
   def _write(self, error: BaseException) -> None:
     """Saves the traceback of what has ended the run; the error says where."""
-    if self.config.debug:
-      traceback.print_exception(error)
     lines = "".join(traceback.format_exception(error)).encode()
     with contextlib.suppress(errors.OutputError):  # The disk may be full.
       self.directory.write(ERROR, lambda file: file.write(lines))

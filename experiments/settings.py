@@ -158,25 +158,28 @@ def listing(config: Any) -> str:
   sources."""
   lines = []
   for name, value, cls in walk(config):
-    comment = _comments(cls).get(name.rpartition(".")[2], "")
+    _, comment = comments(cls).get(name.rpartition(".")[2], ("", ""))
     lines.append(f"{name}={spell(value)}")
     lines += textwrap.wrap(comment, 80, initial_indent="    ", subsequent_indent="    ")
   return "\n".join(lines)
 
 
 @functools.cache
-def _comments(cls: Any) -> dict[str, str]:
-  """Field → its comment in the source, above the field or beside it."""
-  comments: dict[str, str] = {}
+def comments(cls: Any) -> dict[str, tuple[str, str]]:
+  """Field → (the heading `## …` before it, its comment above it or beside it)."""
+  texts: dict[str, tuple[str, str]] = {}
   bases: Any = filter(dataclasses.is_dataclass, reversed(cls.__mro__))
   for base in bases:
-    above: list[str] = []
+    heading, above = "", list[str]()
     for line in inspect.getsource(base).splitlines():
       code, _, comment = line.partition("# ")
+      if code == "  #":
+        heading, above = comment, []
+        continue
       if field := re.match(r"  (\w+): ", code):
-        comments[field[1]] = " ".join([*above, comment]).strip()
+        texts[field[1]] = heading, " ".join([*above, comment]).strip()
       above = [] if code.strip() else [*above, comment]
-  return comments
+  return texts
 
 
 def spell(value: Any) -> str:

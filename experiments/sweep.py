@@ -10,9 +10,8 @@ import pathlib
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any, Literal
 
-from explorax import ranges
 from explorax.experiments import signals
 
 if __name__ == "__main__":
@@ -20,7 +19,6 @@ if __name__ == "__main__":
 
 from explorax.experiments import command, errors, output
 from explorax.experiments import config as config_lib
-from explorax.experiments import flags as flags_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import summary
 
@@ -76,61 +74,38 @@ page of them.
 {command.EXIT_CODES}"""
 
 
-Score = Annotated[str, ranges.OneOf(("bsuite", "return", "final_return", "evaluation"))]
-
-
 @dataclasses.dataclass(frozen=True)
 class Flags:
   """The flags of the command."""
 
-  agents: str | None = flags_lib.field(
-    None,
-    "Agents (run --list_agents), optionally with settings: dqn@n_step=3@beta=0; "
-    "or your own as module:function (see run --help).",
-    "What to sweep",
-  )
-  sweep: str | None = flags_lib.field(
-    None,
-    "bsuite's sweeps, experiments and tags (--list), or ids such as deep_sea/0, "
-    "each with bsuite's own number of episodes, or --episodes if they are fewer.",
-    "What to sweep",
-  )
-  envs: str | None = flags_lib.field(
-    None,
-    "Environments of any kind (run --list_envs), beside those of --sweep; also "
-    "groups of Atari games (--list), as atari57, whose preprocessing may be set: "
-    "atari57_hard_exploration/sticky=0.25.",
-    "What to sweep",
-  )
-  sweep_config: str | None = flags_lib.field(
-    None,
-    "Runs every combination of a grid of settings and prints the best: a .toml "
-    "file with [agent] and setting = [value, ...], as papers/tdu/table3.toml. A "
-    "small grid needs no file: --set double_dqn.learning_rate=1e-4,1e-3. The "
-    "seeds start at 1,000,000 + --seed, which no other sweep uses.",
-    "Search for an agent's settings",
-  )
-  score: (
-    Annotated[str, ranges.OneOf(("bsuite", "return", "final_return", "evaluation"))]
-    | None
-  ) = flags_lib.field(
-    None,
-    "The score to maximise: bsuite's score, the return (mean over all training "
-    "episodes), the final_return (mean over the last half of them), or that of "
-    "the last evaluation. [bsuite on bsuite, evaluation elsewhere; return with "
-    "--eval_episodes=0]",
-    "Search for an agent's settings",
-  )
-  output: str = flags_lib.field(
-    "sweep",
-    "Directory of the results. [sweep in the current directory]",
-    "All runs",
-  )
-  list: bool = flags_lib.field(
-    False,
-    "Prints bsuite's sweeps and tags, groups of games, and exits.",
-    "All runs",
-  )
+  ## What to sweep
+  # Agents (run --list_agents), optionally with settings: dqn@n_step=3@beta=0; or your
+  # own as module:function (see run --help).
+  agents: str | None = None
+  # bsuite's sweeps, experiments and tags (--list), or ids such as deep_sea/0, each with
+  # bsuite's own number of episodes, or --episodes if they are fewer.
+  sweep: str | None = None
+  # Environments of any kind (run --list_envs), beside those of --sweep; also groups of
+  # Atari games (--list), as atari57, whose preprocessing may be set:
+  # atari57_hard_exploration/sticky=0.25.
+  envs: str | None = None
+
+  ## Search for an agent's settings
+  # Runs every combination of a grid of settings and prints the best: a .toml file with
+  # [agent] and setting = [value, ...], as papers/tdu/table3.toml. A small grid needs no
+  # file: --set double_dqn.learning_rate=1e-4,1e-3. The seeds start at 1,000,000 +
+  # --seed, which no other sweep uses.
+  sweep_config: str | None = None
+  # The score to maximise: bsuite's score, the return (mean over all training episodes),
+  # the final_return (mean over the last half of them), or that of the last evaluation.
+  # [bsuite on bsuite, evaluation elsewhere; return with --eval_episodes=0]
+  score: Literal["bsuite", "return", "final_return", "evaluation"] | None = None
+
+  ## All runs
+  # Directory of the results. [sweep in the current directory]
+  output: str = "sweep"
+  # Prints bsuite's sweeps and tags, groups of games, and exits.
+  list: bool = False
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -33,7 +33,6 @@ if __name__ == "__main__":
 
 from explorax.experiments import command, output, pool, versions
 from explorax.experiments import config as config_lib
-from explorax.experiments import flags as flags_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import plots
 from explorax.papers import draw, figures, judge
@@ -68,65 +67,40 @@ results are kept in RESULTS: a second call only draws, and an interrupted call r
 class Flags:
   """The flags of the command."""
 
-  figure: str | None = flags_lib.field(
-    None,
-    "Figures (--list), all figures of a paper (ez), or all; or your own "
-    "figures.Figure as module:NAME.",
-    "What to reproduce",
-  )
-  quick: bool = flags_lib.field(
-    False,
-    "The smallest problems and few seeds, as a quick test. This cannot tell "
-    "whether a claim holds.",
-    "What to reproduce",
-  )
-  set: tuple[str, ...] = flags_lib.field(
-    (),
-    "Changes a setting of the figure's runs (--set size=5,8); may be repeated. An "
-    "unknown name prints the known ones.",
-    "What to reproduce",
-  )
-  seeds: Annotated[int, ranges.Range(ge=1, le=config_lib.MAX_SEEDS)] | None = (
-    flags_lib.field(
-      None,
-      "Runs for each number, as --set num_seeds. [each figure's own]",
-      "What to reproduce",
-    )
-  )
-  workers: Annotated[int, ranges.Range(ge=1)] | None = flags_lib.field(
-    None,
-    "Number of tasks at a time, each in a process. [one per core]",
-    "How",
-  )
-  ray_address: str | None = flags_lib.field(
-    None,
-    "Address of a Ray cluster that computes the tasks, with explorax installed on "
-    "all its machines.",
-    "How",
-  )
-  output: str = flags_lib.field(
-    "figures",
-    "Directory of the drawings and of verdicts.csv. [figures in the current directory]",
-    "How",
-  )
-  results: str | None = flags_lib.field(
-    None, "Directory of the raw results. [OUTPUT/raw]", "How"
-  )
-  pack: bool = flags_lib.field(
-    False, "Joins the results of each figure's tasks in one file.", "How"
-  )
-  pages: str | None = flags_lib.field(
-    None,
-    "Directory of Markdown pages, whose tables between `<!-- findings NAME -->`, or "
-    "`<!-- table NAME -->`, and `<!-- end -->` are written again.",
-    "How",
-  )
-  page: bool = flags_lib.field(False, "Rewrites OUTPUT/figures.md.", "How")
-  list: bool = flags_lib.field(
-    False,
-    "Prints the figures and exits.",
-    command.INFORMATION,
-  )
+  ## What to reproduce
+  # Figures (--list), all figures of a paper (ez), or all; or your own figures.Figure as
+  # module:NAME.
+  figure: str | None = None
+  # The smallest problems and few seeds, as a quick test. This cannot tell whether a
+  # claim holds.
+  quick: bool = False
+  # Changes a setting of the figure's runs (--set size=5,8); may be repeated. An unknown
+  # name prints the known ones.
+  set: tuple[str, ...] = ()
+  # Runs for each number, as --set num_seeds. [each figure's own]
+  seeds: Annotated[int, ranges.Range(ge=1, le=config_lib.MAX_SEEDS)] | None = None
+
+  ## How
+  # Number of tasks at a time, each in a process. [one per core]
+  workers: Annotated[int, ranges.Range(ge=1)] | None = None
+  # Address of a Ray cluster that computes the tasks, with explorax installed on all its
+  # machines.
+  ray_address: str | None = None
+  # Directory of the drawings and of verdicts.csv. [figures in the current directory]
+  output: str = "figures"
+  # Directory of the raw results. [OUTPUT/raw]
+  results: str | None = None
+  # Joins the results of each figure's tasks in one file.
+  pack: bool = False
+  # Directory of Markdown pages, whose tables between `<!-- findings NAME -->`, or `<!--
+  # table NAME -->`, and `<!-- end -->` are written again.
+  pages: str | None = None
+  # Rewrites OUTPUT/figures.md.
+  page: bool = False
+
+  ## Information
+  # Prints the figures and exits.
+  list: bool = False
 
 
 def main(argv: Sequence[str] | None = None) -> int:

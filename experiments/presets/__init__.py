@@ -3,7 +3,7 @@
 Each file has the agents of one paper. To add an agent, add a `Preset` to a file.
 """
 
-from explorax.experiments import errors
+from explorax.experiments import config
 from explorax.experiments.presets import (
   bonuses,
   dqn,
@@ -32,9 +32,5 @@ def find(name: str) -> Preset:
   Raises:
     SetUpError: if there is none, with names that resemble it.
   """
-  if name not in PRESETS:
-    raise errors.SetUpError(
-      f"there is no agent {name!r}.{errors.nearest(name, list(PRESETS))} "
-      "--list_agents lists all agents."
-    )
+  config.check_agent(name)
   return PRESETS[name]

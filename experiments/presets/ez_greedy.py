@@ -109,7 +109,7 @@ def _ez(config: Any) -> Any:
   return dataclasses.replace(config, exploration=rule)
 
 
-_r2d2 = functools.partial(r2d2.preset, paper=_PAPER, atari_profile="rgb")
+_r2d2_preset = functools.partial(r2d2.preset, paper=_PAPER, atari_profile="rgb")
 
 PRESETS = (
   dqn.preset(
@@ -139,18 +139,18 @@ PRESETS = (
     _PAPER,
     _RAINBOW_CTS,
   ),
-  _r2d2("r2d2_sarsa_lambda", "R2D2 with expected SARSA(λ)", settings=_R2D2),
-  _r2d2(
+  _r2d2_preset("r2d2_sarsa_lambda", "R2D2 with expected SARSA(λ)", settings=_R2D2),
+  _r2d2_preset(
     "r2d2_ez",
     "R2D2 with expected SARSA(λ) and temporally-extended ε-greedy exploration",
     settings=_R2D2.map(_ez),
   ),
-  _r2d2(
+  _r2d2_preset(
     "r2d2_sarsa_lambda_rnd",
     "R2D2 with expected SARSA(λ) and random network distillation",
     settings=_RND,
   ),
-  _r2d2(
+  _r2d2_preset(
     "bootstrapped_r2d2",
     "R2D2 with eight heads, one followed per episode",
     settings=_R2D2.map(_bootstrapped),

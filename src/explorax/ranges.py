@@ -7,13 +7,11 @@
       decay: Annotated[float, ranges.Range(ge=0, lt=1)] = 0.99
 
 A value of another type or outside its range raises a ValueError of one sentence with
-the setting, the value and what it must be; whole numbers may be floats (1e3). Common
-types: `PositiveInt`, `NonNegativeInt`, `AtLeastTwo`, `Seed`, `PositiveFloat`,
-`NonNegativeFloat`, `Probability` in [0, 1], `BelowOne` in
-[0, 1); `Literal` and `OneOf` for choices; `Distinct` and `Rising` for tuples. Every
+the setting, the value and what it must be; whole numbers may be floats (1e3). Every
 part of the package may use this module, which imports only the standard library.
 """
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -40,8 +38,10 @@ class Range:
   lt: float = math.inf
 
   def accepts(self, value: Any) -> bool:
-    return _is_finite(value) and all(
-      self.ge <= x <= self.le and self.gt < x < self.lt for x in _corners(value)
+    corners = value.corners() if hasattr(value, "corners") else (value,)
+    return all(
+      self.ge <= x <= self.le and self.gt < x < self.lt and abs(x) < math.inf
+      for x in corners
     )
 
   def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Distinct:
     return len(value) > 0 and len(set(value)) == len(value)
 
   def __str__(self) -> str:
-    return "one or more values, each of them once"
+    return "one or more, each of them once"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Rising:
     return len(value) >= self.num and list(value) == sorted(set(value))
 
   def __str__(self) -> str:
-    return f"{self.num} or more values, each of them once, in rising order"
+    return f"{self.num} or more, each of them once, in rising order"
 
 
 # Whole numbers fit in int32, since jitted functions compute with them.
@@ -100,7 +100,15 @@ Probability = Annotated[float, Range(ge=0, le=1)]
 Seed = Annotated[int, Range(ge=0, le=MAX_SEED)]
 BelowOne = Annotated[float, Range(ge=0, lt=1)]
 
-_CONDITIONS = (Range, OneOf, Distinct, Rising)
+CONDITIONS = (Range, OneOf, Distinct, Rising)
+_UNIONS = (typing.Union, types.UnionType)
+_NAMES = {
+  bool: "true or false",
+  int: "a whole number",
+  float: "a number",
+  str: "text",
+  type(None): "none",
+}
 
 
 class Checked:
@@ -125,11 +133,29 @@ def check(settings: Any) -> None:
   Raises:
     ValueError: a sentence with the setting, its value and what it must be.
   """
-  for name, hint in _hints(settings.__class__).items():
+  for name, hint in hints(settings.__class__).items():
     value = getattr(settings, name)
     typed = convert(value, hint, label(settings, name))
     if typed is not value and dataclasses.is_dataclass(settings):
       object.__setattr__(settings, name, typed)
+
+
+def label(settings: Any, name: str) -> str:
+  """`RND.decay`; for configs and environments' parameters only the field's name."""
+  kind = type(settings).__name__
+  return name if kind.endswith(("Config", "Params", "Profile")) else f"{kind}.{name}"
+
+
+@functools.cache
+def hints(cls: Any) -> dict[str, Any]:
+  """Field → its type; a default of None means that a later step chooses the value."""
+  hints = typing.get_type_hints(cls, include_extras=True)
+  if not dataclasses.is_dataclass(cls):
+    return {name: hints[name] for name in cls._fields}
+  return {
+    field.name: hints[field.name] | None if field.default is None else hints[field.name]
+    for field in dataclasses.fields(cls)
+  }
 
 
 def convert(value: Any, hint: Any, name: str) -> Any:
@@ -145,126 +171,59 @@ def convert(value: Any, hint: Any, name: str) -> Any:
   """
   try:
     return _convert(value, hint)
-  except _RefusedError as error:
-    verb = "is" if error.part is value else "has"
-    raise ValueError(
-      f"{name} {verb} {error.part!r}; it must be {error.allowed}."
-    ) from None
-
-
-def label(settings: Any, name: str) -> str:
-  """`RND.decay`; for configs and environments' parameters only the field's name."""
-  kind = type(settings).__name__
-  return name if kind.endswith(("Config", "Params", "Profile")) else f"{kind}.{name}"
-
-
-def conditions(hint: Any) -> list[Any]:
-  """All conditions within a type, in order."""
-  origin, args = typing.get_origin(hint), typing.get_args(hint)
-  if origin is Literal:
-    return [OneOf(args)]
-  return [
-    condition
-    for arg in args
-    for condition in ([arg] if isinstance(arg, _CONDITIONS) else conditions(arg))
-  ]
+  except _RefusedError:
+    raise ValueError(f"{name} is {value!r}; it must be {_describe(hint)}.") from None
 
 
 class _RefusedError(Exception):
-  """A value, or a part of it, that is not what it must be."""
-
-  def __init__(self, part: Any, allowed: str):
-    super().__init__(part, allowed)
-    self.part, self.allowed = part, allowed
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-  """Field → its type."""
-  hints = typing.get_type_hints(cls, include_extras=True)
-  if not dataclasses.is_dataclass(cls):
-    return {name: hints[name] for name in cls._fields}  # type: ignore[attr-defined]
-  # A default of None means that a later step chooses the value.
-  return {
-    field.name: hints[field.name] | None if field.default is None else hints[field.name]
-    for field in dataclasses.fields(cls)
-  }
+  """A value, or a part of it, is not what it must be."""
 
 
 def _convert(value: Any, hint: Any) -> Any:
-  """The value in the type of a hint."""
-  if not _fits(value, hint):
-    raise _RefusedError(value, _describe(hint))
   origin, args = typing.get_origin(hint), typing.get_args(hint)
-  if origin in _UNIONS:
-    return _convert(value, next(member for member in args if _fits(value, member)))
-  if origin is tuple:
-    hints = [args[0]] * len(value) if args[1:] == (Ellipsis,) else args
-    return tuple(map(_convert, value, hints))
   if origin is Annotated:
     typed = _convert(value, args[0])
-    for condition in args[1:]:
-      if isinstance(condition, _CONDITIONS) and not condition.accepts(typed):
-        is_infinite = isinstance(condition, Range) and not _is_finite(typed)
-        raise _RefusedError(value, f"{condition}{' and finite' if is_infinite else ''}")
+    _require(all(x.accepts(typed) for x in args[1:] if isinstance(x, CONDITIONS)))
     return typed
-  return hint(value) if hint in (int, float) else value
-
-
-def _fits(value: Any, hint: Any) -> bool:
-  """Whether a value is of a type, but for ranges and for the items of a tuple."""
-  origin, args = typing.get_origin(hint), typing.get_args(hint)
-  if origin is Annotated:
-    return _fits(value, args[0])
   if origin is Literal:
-    return value in args
+    _require(value in args)
+    return value
   if origin in _UNIONS:
-    return any(_fits(value, member) for member in args)
+    for member in args:
+      with contextlib.suppress(_RefusedError):
+        return _convert(value, member)
+    raise _RefusedError
   if origin is tuple:
-    length = args[1:] == (Ellipsis,) or len(args)
-    return isinstance(value, tuple | list) and length in (True, len(value))
+    _require(isinstance(value, tuple | list))
+    each = [args[0]] * len(value) if args[1:] == (Ellipsis,) else args
+    _require(len(value) == len(each))
+    return tuple(map(_convert, value, each))
   if hint in (int, float):  # numpy's numbers too.
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return is_number and (hint is float or _is_whole(value))
+    _require(isinstance(value, numbers.Real) and not isinstance(value, bool))
+    _require(hint is float or (abs(value) < math.inf and value == int(value)))
+    return hint(value)
   kind = origin or hint
-  is_class = isinstance(kind, type) and kind is not Any
-  return isinstance(value, kind) if is_class else True
+  _require(kind is Any or not isinstance(kind, type) or isinstance(value, kind))
+  return value
+
+
+def _require(condition: bool) -> None:
+  if not condition:
+    raise _RefusedError
 
 
 def _describe(hint: Any) -> str:
   """What a value of a type is: `a whole number, at least 1, or none`."""
   origin, args = typing.get_origin(hint), typing.get_args(hint)
   if origin is Annotated:
-    limits = [str(x) for x in args[1:] if isinstance(x, _CONDITIONS)]
-    return ", ".join([_describe(args[0]), *limits])
+    kind = "a finite number" if args[0] is float else _describe(args[0])
+    return ", ".join([kind, *(str(x) for x in args[1:] if isinstance(x, CONDITIONS))])
   if origin is Literal:
     return str(OneOf(args))
   if origin in _UNIONS:
     return ", or ".join(map(_describe, args))
   if origin is tuple:
-    several = "any number of" if args[1:] == (Ellipsis,) else f"{len(args)}"
-    return f"a tuple of {several} values"
+    if args[1:] == (Ellipsis,):
+      return f"a tuple of values, each {_describe(args[0])}"
+    return f"a tuple of {len(args)} values"
   return _NAMES.get(hint) or f"a {getattr(hint, '__name__', hint)}"
-
-
-_UNIONS = (typing.Union, types.UnionType)
-_NAMES = {
-  bool: "true or false",
-  int: "a whole number",
-  float: "a number",
-  str: "text",
-  type(None): "none",
-}
-
-
-def _corners(value: Any) -> tuple[Any, ...]:
-  """A number, or the extreme values of a schedule."""
-  return value.corners() if hasattr(value, "corners") else (value,)
-
-
-def _is_finite(value: Any) -> bool:
-  return all(abs(x) < math.inf for x in _corners(value))
-
-
-def _is_whole(value: Any) -> bool:
-  return abs(value) < math.inf and value == int(value)

@@ -54,7 +54,7 @@ def refused(capsys):
 FLAGS = """
 --agent= | --agent=DQN | --agent=../dqn | --steps=0 | --steps=1.5 | --steps=nan
 --steps=1e400 | --steps= | --episodes=1/2 | --episodes=１０ | --seed=-1
---seed=4294967296 | --runner=nope | --runner=device | --undefok=steps | --flagfile=x
+--seed=4294967296 | --runner=nope | --runner=device | --flagfile=x
 --nosteps | --stepz=5 | --checkpoint_replay=perhaps | --callback=nope:Nothing
 --callback=os:getcwd | --num_actors=2 | --logger=nope | --output=
 --output=~nosuchuser/x | --output=/dev/null/x | --set | --set=nothing
