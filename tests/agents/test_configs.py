@@ -1,6 +1,6 @@
 """The combinations that agents' configs refuse, and the replay that they declare.
 
-The ranges of single fields, and that each is read, are in tests/test_ranges.py.
+The ranges of single fields are in tests/test_ranges.py.
 """
 
 import dataclasses

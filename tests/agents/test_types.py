@@ -16,7 +16,7 @@ USUAL = {"capacity": 100, "min_size": 1, "batch_size": 4, "updates_per_step": 1.
   "changes, message",
   [
     *(
-      ({name: 0}, f"{name} is 0; it must be at least 1")
+      ({name: 0}, f"{name} is 0; it must be")
       for name in ("capacity", "batch_size", "length", "bootstrap", "period")
     ),
     ({"burn_in": -1}, "burn_in is -1"),

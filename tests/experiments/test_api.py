@@ -303,7 +303,7 @@ def _of(agent):
   ("call", "sentence"),
   [
     (lambda agent: explorax.make_agent("tbu", ENV), "there is no agent 'tbu'. Did you"),
-    (lambda agent: explorax.make_agent("tdu", ENV, bata=1), "has no field 'bata'"),
+    (lambda agent: explorax.make_agent("tdu", ENV, bata=1), "there is no setting bata"),
     (lambda agent: explorax.train(agent, ENV), "give --episodes or --steps"),
     (lambda agent: explorax.train(agent, ENV, step=5), "train takes no 'step'."),
     *(
