@@ -64,15 +64,18 @@ class Parts:
 
 
 def resolve(
-  config: config_lib.RunConfig, agent: types.Agent | None = None
+  config: config_lib.RunConfig, agent: trained.Agent | types.Agent | None = None
 ) -> tuple[config_lib.RunConfig, Any]:
-  """The config with the environment's full name, and the agent's settings.
+  """The config with all names and bsuite's own length, and the agent's settings.
 
-  Args:
-    config: of the run.
-    agent: the caller's own, if there is one.
+  `agent` is that of the caller, if there is one.
   """
-  if agent is not None:
+  kind, _, bsuite_id = config.env.partition(":")
+  if kind == "bsuite" and not config.length:
+    with contextlib.suppress(KeyError):  # Its environment cannot be made.
+      episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
+      config = dataclasses.replace(config, episodes=episodes)
+  if isinstance(agent, types.Agent):
     return config, agent.config
   if config.has_user_agent:
     return config, user_agents.settings(config.agent)
@@ -82,22 +85,6 @@ def resolve(
   return dataclasses.replace(config, env=env), agent_config
 
 
-def with_limit(config: config_lib.RunConfig) -> config_lib.RunConfig:
-  """The config, with bsuite's own number of episodes if it has no limit."""
-  if config.length:
-    return config
-  kind, _, bsuite_id = config.env.partition(":")
-  if kind == "bsuite":
-    with contextlib.suppress(KeyError):  # Its environment cannot be made.
-      episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
-      return dataclasses.replace(config, episodes=episodes)
-    return config
-  raise errors.SetUpError(
-    f"the run has no limit: give --episodes or --steps ({config.env} has no default "
-    "length; only bsuite's environments have one)."
-  )
-
-
 def make(
   config: config_lib.RunConfig,
   objects: CallerObjects = NO_OBJECTS,
@@ -105,15 +92,10 @@ def make(
 ) -> Parts:
   """Creates the agent and the environments.
 
-  Args:
-    config: of the run.
-    objects: of the caller.
-    resumed_at: environment steps at which the run resumes. Its environments get seeds
-      of their own then: with their first ones they would repeat the episodes.
+  If the run resumes, at environment step `resumed_at`, environments get other seeds:
+  with their first ones they would repeat the episodes.
   """
-  own_agent = objects.agent if isinstance(objects.agent, types.Agent) else None
-  config, _ = resolve(config, own_agent)  # Refuses unknown names first.
-  config = with_limit(config)
+  config, _ = resolve(config, objects.agent)  # Refuses unknown names first.
   _check_installed(config)
   seed = config.seed
   if resumed_at:
@@ -133,8 +115,13 @@ def make(
     if evaluation is not None and evaluation is not objects.evaluation_environment:
       to_close.append(evaluation)
     if objects.environment is not None and evaluation is None:
-      config = dataclasses.replace(config, eval_episodes=0)
+      config = dataclasses.replace(config, eval_episodes=0, eval_steps=None)
     named, agent = _agent(config, objects, environments.spec(environment))
+    if not config.length:
+      raise errors.SetUpError(
+        f"the run has no limit: give --episodes or --steps ({config.env} has no "
+        "default length; only bsuite's environments have one)."
+      )
     if not config.has_user_agent:
       local.check_memory(agent, config)
   except BaseException:
@@ -240,11 +227,8 @@ def _make_environment(
 ) -> environments.StandardEnvironment:
   """Makes an additional environment of the run with its own seed.
 
-  Args:
-    config: the run's config.
-    resumed_at: environment steps at which the run has resumed.
-    role: `training` or `evaluation`.
-    number: index among the environments of the role.
+  It is the one of this number in its role, `training` or `evaluation`, since the run
+  has resumed at this environment step.
   """
   seed = environment_seed(config.seed, role, number, resumed_at)
   if role == common.TRAINING:
@@ -280,8 +264,7 @@ def few_updates(parts: Parts) -> str:
     return ""
   return (
     f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
-    f"the network, the first after {replay.min_size:,} steps. Use more than "
-    f"--steps={config.steps}, or --set a smaller min_replay_size (it is "
+    f"the network. Use more --steps, a smaller min_replay_size (it is "
     f"{replay.min_size}) or a larger updates_per_step (it is "
     f"{replay.updates_per_step:g})."
   )

@@ -76,16 +76,8 @@ class Session:
   def run(self, console: console_lib.Console, callbacks: Sequence[Any] = ()) -> int:
     """Trains, and writes the run's files in any case.
 
-    Args:
-      console: shows the progress.
-      callbacks: of the caller, beside that of the config; called after the files are
-        written.
-
-    Returns:
-      The exit code: 0 if the run has finished, otherwise that of the signal.
-
-    Raises:
-      Exception: what has ended the run, as it was raised; its notes say where.
+    Returns the exit code: 0 if the run has finished, otherwise that of the signal. What
+    has ended the run is raised as it was; its notes say where.
     """
     if self.checkpoints is None:
       return 0
@@ -210,16 +202,8 @@ def start(
 ) -> list[results_lib.Result]:
   """Trains each seed in this process, one after the other; returns their results.
 
-  A finished run is not repeated, and an unfinished one resumes.
-
-  Args:
-    config: of the run.
-    objects: of the caller.
-    callbacks: objects with some of the methods of `callbacks.EVENTS`.
-
-  Raises:
-    ValueError, TypeError, OutputError: in one sentence, for a run that cannot start.
-    Exception: what has ended the run, as it was raised.
+  A finished run is not repeated, and an unfinished one resumes. Errors are those of
+  `set_up`, and what has ended the run, as it was raised.
   """
   results: list[results_lib.Result] = []
   for run in config.runs() if config.num_seeds > 1 else [config]:
@@ -238,15 +222,9 @@ def start(
 def train(
   config: config_lib.RunConfig, hooks: common.Hooks, objects: parts_lib.CallerObjects
 ) -> dict[int, common.Result]:
-  """Trains without files, for programs that keep what they need of a run themselves.
+  """Trains without files; returns the runner's result of each seed.
 
-  Args:
-    config: of one seed, or of seeds that one program trains.
-    hooks: called during the run; they get `make_environment` from the run.
-    objects: of the caller.
-
-  Returns:
-    The runner's result of each seed.
+  The config is of one seed, or of seeds that one program trains.
   """
   with (
     signals.stop_on_signals() as request,
@@ -270,16 +248,10 @@ def set_up(
 ) -> Session:
   """Checks and creates everything that a run needs, the cheapest first.
 
-  Args:
-    config: the run's config.
-    argv: the command line, for config.json.
-    objects: of a Python caller.
-
   Raises:
     ValueError, TypeError, OutputError: in one sentence, for a run that cannot start.
   """
-  own_agent = objects.agent if isinstance(objects.agent, types.Agent) else None
-  config, agent_config = parts_lib.resolve(parts_lib.with_limit(config), own_agent)
+  config, agent_config = parts_lib.resolve(config, objects.agent)
   directory = output.RunDirectory.create(
     config.output, may_hold_run=True, is_locked=True
   )
@@ -355,11 +327,7 @@ def make_record(
 ) -> dict[str, Any]:
   """Everything needed to repeat the run, and to rebuild its agent.
 
-  Args:
-    config: of the run.
-    argv: the command line.
-    agent_config: the agent's settings.
-    spec: of the environment; None in the directory of several runs.
+  A directory of several runs has no `spec`, that of the environment.
   """
   return {
     "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),

@@ -73,19 +73,15 @@ def make_agent(
   settings: Sequence[str] = (),
   recorded: Sequence[str] = (),
 ) -> Agent:
-  """Makes an agent by name.
+  """Makes an agent by name, for environments of a name and a spec.
 
   Args:
-    name: the preset's name.
-    env: the environment's name.
-    spec: of the environment.
     settings: changes of settings, as after `--set`.
     recorded: more of them, from a file: they import nothing.
 
   Raises:
-    SetUpError: if there is no such agent.
-    ValueError: for invalid settings, and if one of `recorded` names a class that is
-      not ours.
+    ValueError: for an unknown name or invalid settings, and if one of `recorded` names
+      a class that is not ours.
   """
   preset = presets.find(name)
   config = settings_lib.apply(preset.config_for(env), settings, recorded)
@@ -114,22 +110,17 @@ class Trained(NamedTuple):
     return specs.from_record(self.record["spec"])
 
   def environment(self) -> str:
-    """The name of the environment for evaluation.
-
-    Raises:
-      SetUpError: if it names a module.
-    """
+    """The name of the environment for evaluation; refuses one that names a module."""
     name = self.record["env"]
     if user_environments.names_code(name):
-      raise self._names_code(f"--env={name}")
+      raise errors.SetUpError(
+        f"{self.path} names code that is not ours, which does not run unless you name "
+        f"it too; if you trust it, add --env={name} (in Python, env=)."
+      )
     return environments.evaluation_name(name)
 
   def weights_for(self, agent: types.Agent) -> types.Params:
-    """The weights in the structure that the agent takes.
-
-    Raises:
-      ValueError: if the agent takes other arrays.
-    """
+    """The weights in the structure that the agent takes, or a ValueError."""
     arrays, refusal = self.arrays, f"{self.path} holds the weights of an agent with "
     if self.is_state:
       names = sources(agent.learner).items()
@@ -140,16 +131,7 @@ class Trained(NamedTuple):
     return checkpoint.arranged(arrays, shapes(agent), f"{refusal}other settings")
 
   def policy(self, settings: Sequence[str] = (), seed: int = 0) -> "Policy":
-    """The evaluation policy.
-
-    Args:
-      settings: changes of settings that the weights do not depend on.
-      seed: of random actions.
-
-    Raises:
-      SetUpError: if the settings of the run name code that `settings` do not name.
-      ValueError: if the weights do not fit.
-    """
+    """The evaluation policy; arguments and errors as in `explorax.load`."""
     changed = {setting.partition("=")[0] for setting in settings}
     recorded = [
       x for x in self.record["settings"] if x.partition("=")[0] not in changed
@@ -158,22 +140,13 @@ class Trained(NamedTuple):
     agent = make_agent(name, env, self.spec, settings, recorded)
     return Policy(agent, self.weights_for(agent.core), env, seed)
 
-  def _names_code(self, flag: str) -> errors.SetUpError:
-    return errors.SetUpError(
-      f"{self.path} names code that is not ours, which does not run unless you name it "
-      f"too; if you trust it, add {flag} (in Python, env= or settings=)."
-    )
-
 
 def read(path: str | os.PathLike[str]) -> Trained:
-  """Reads a run's directory, or a `final.npz`.
-
-  Of a run these are the final weights or, if it has not finished, those of its newest
-  checkpoint.
+  """Reads a `final.npz`, or a run's directory: its newest checkpoint until it ends.
 
   Raises:
     SetUpError: if there is no run, or it has no weights yet.
-    OSError, ValueError, OutputError: if the file or directory cannot be read.
+    OutputError: if the file or directory cannot be read.
   """
   path = pathlib.Path(path).expanduser()
   if not path.exists():
@@ -202,12 +175,8 @@ def evaluate(
 ) -> Iterator[tuple[float, int, bool]]:
   """Plays episodes: (return, steps, whether it has ended) of each.
 
-  Args:
-    policy: of the agent.
-    env: the environment's name, or the environment, which is not closed.
-    episodes: the number of episodes.
-    max_steps: an episode is left after so many.
-    seed: of an environment that is made here.
+  `env` is the name of an environment, or an object, which is not closed. An episode is
+  left after `max_steps`.
   """
   with contextlib.ExitStack() as stack:
     name = env if isinstance(env, str) else "the environment"
@@ -276,11 +245,6 @@ def starting_from(
 
   The target network starts with the same weights. All else starts as usual: the
   optimiser, replay, and schedules.
-
-  Args:
-    path: as for `read`.
-    agent: made for the environment.
-    env: the environment's name.
 
   Raises:
     SetUpError: if the weights, or the observations, are of another kind.

@@ -17,7 +17,7 @@ import pytest
 import explorax
 from explorax import environments, exploration
 from explorax.environments import identity
-from explorax.experiments import presets, run
+from explorax.experiments import run
 from explorax.experiments import settings as settings_lib
 
 pytestmark = pytest.mark.newest
@@ -104,10 +104,13 @@ OBJECTS = {
 }
 
 
-@pytest.mark.parametrize("eval_episodes", [2, 0])
 @pytest.mark.parametrize(
-  ("kind", "runner"),
-  [(kind, "local") for kind in OBJECTS] + [("jax", "device")],
+  ("kind", "runner", "eval_episodes"),
+  [
+    *((kind, "local", 2) for kind in OBJECTS),
+    ("jax", "device", 2),
+    ("jax", "local", 0),
+  ],
 )
 def test_objects_of_every_protocol(kind, runner, eval_episodes, tmp_path):
   make, is_made_again = OBJECTS[kind]
@@ -280,23 +283,13 @@ def test_a_run_that_is_too_short_to_learn_warns(agent):
   assert len(result.learner["loss"]) == len(result.learner["env_steps"])
 
 
-@pytest.mark.parametrize("steps", [30, 30.0, np.int64(30)])
-def test_whole_numbers(agent, steps):
-  result = explorax.train(agent, ENV, steps=steps, eval_episodes=0)
-  assert result.summary["env_steps"] == 30
-
-
 def test_an_own_agent_and_pickles(agent):
-  result = explorax.train(agent.core, ENV, episodes=30)
+  result = explorax.train(agent.core, ENV, episodes=np.int64(30), log_every=50.0)
   assert math.isnan(result.episodes["loss"][0])
   # The best of the chain's rewards is the last one, 1 at the first stop.
   assert len(set(explorax.evaluate(result, ENV, episodes=3))) == 1
   copy = pickle.loads(pickle.dumps(agent))
-  assert (copy.name, copy.settings, copy.config) == ("double_dqn", *_of(agent))
-
-
-def _of(agent):
-  return agent.settings, agent.config
+  assert (copy.settings, copy.config) == (agent.settings, agent.config)
 
 
 @pytest.mark.parametrize(
@@ -330,12 +323,3 @@ def test_refuses_in_a_sentence(agent, call, sentence):
   with pytest.raises(ValueError, match=sentence) as refused:
     call(agent)
   assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("name", presets.PRESETS)
-def test_settings_are_spelled_as_they_are_read(name):
-  for env in (ENV, "atari:Pong"):
-    config = presets.PRESETS[name].config_for(env)
-    values = vars(config)
-    spelled = [f"{name}={settings_lib.spell(value)}" for name, value in values.items()]
-    assert settings_lib.apply(config, spelled) == config

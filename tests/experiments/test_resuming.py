@@ -197,8 +197,6 @@ def test_a_file_of_settings_repeats_a_run_and_flags_change_it():
   ("change", "flag"),
   [
     ({"agent": "evil:make", "settings": []}, "--agent=evil:make"),
-    ({"env": "evil:make"}, "--env=evil:make"),
-    ({"env": "gym:evil:Name-v0"}, "--env=gym:evil:Name-v0"),
     ({"settings": ["bonus=evil.Name()"]}, "evil.Name"),
     ({"seed": "3"}, "seed is '3'"),
     ({"settings": "n_step=3"}, "is not the config.json of a run"),

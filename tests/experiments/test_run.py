@@ -61,23 +61,6 @@ def test_a_run_leaves_its_files(tmp_path, monkeypatch, capsys):
   )
 
 
-@pytest.mark.parametrize(
-  ("flags", "named"),
-  [
-    (("--steps=110", "--set=min_replay_size=20"), "min_replay_size (it is 20)"),
-    (("--steps=30", "--set=min_replay_size=60"), "makes 0 updates"),
-    (("--steps=119", "--set=updates_per_step=0.5"), "updates_per_step (it is 0.5)"),
-    (("--steps=119", "--set=min_replay_size=20"), ""),
-  ],
-)
-def test_a_run_that_is_too_short_to_learn_says_so(flags, named, agents, capsys):
-  del agents  # In an empty directory.
-  argv = ("--agent=dqn", "--env=jax:chain/5", *SMALL[::2], *flags, "--output=out")
-  assert run.main(argv) == 0
-  first = capsys.readouterr().out.split("\n\n")[0]
-  assert ("too short" in first) == bool(named) and named in first
-
-
 @pytest.mark.usefixtures("ctrl_c")
 def test_a_signal_in_the_last_episode_does_not_make_a_run_incomplete(agents):
   argv = [f"--agent={agents}:Interrupting", CATCH]

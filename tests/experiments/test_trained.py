@@ -245,7 +245,6 @@ def test_refuses_in_a_sentence(capsys):
   [
     ({"env": "evil:make"}, "--env=evil:make"),
     ({"env": "gym:evil:Foo-v0"}, "--env=gym:evil:Foo-v0"),
-    ({"settings": ["beta=0.1", "bonus=evil:Name"]}, "evil:Name"),
     ({"settings": ["bonus=evil.Name()"]}, "--set 'bonus=evil.Name()'"),
     ({"settings": ["bonus=(evil).Name()"]}, "--set 'bonus=(evil).Name()'"),
     ({"settings": ["beta=(evil).Name()"]}, "beta"),
