@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
-from explorax import environments
+from explorax import environments, notation
 from explorax.agents import types
 from explorax.environments import identity, jax_adapter
 from explorax.experiments import config as config_lib
@@ -274,6 +274,6 @@ def _check(flags: Mapping[str, Any]) -> None:
   for name in flags:
     if name not in known:
       raise ValueError(
-        f"train takes no {name!r}.{errors.nearest(name, known)} It takes the flags of "
-        f"a run: {', '.join(known)}."
+        f"train takes no {name!r}.{notation.nearest(name, known)} It takes the flags "
+        f"of a run: {', '.join(known)}."
       )

@@ -5,10 +5,7 @@ import os
 import traceback
 from collections.abc import Iterator
 
-from explorax import notation
-
 _GPUS = "docs/guides/gpus.md"
-nearest = notation.nearest
 
 
 class SetUpError(ValueError):

@@ -19,6 +19,7 @@ from typing import Any
 import jax
 
 from explorax import environments as environments_lib
+from explorax import notation
 from explorax.environments import atari57, atari_profiles
 from explorax.experiments import (
   command,
@@ -106,7 +107,7 @@ def environments(sweep: str | None, envs: str | None) -> list[str]:
 def _check_known(name: str, known: Mapping[str, Any], flag: str, what: str) -> None:
   if name not in known:
     raise errors.SetUpError(
-      f"{flag} has {name!r}, which is not {what}.{errors.nearest(name, list(known))}"
+      f"{flag} has {name!r}, which is not {what}.{notation.nearest(name, list(known))}"
     )
 
 

@@ -65,7 +65,7 @@ def choose(names: str | None) -> list[types.Figure]:
     }
     if not found:
       raise errors.SetUpError(
-        f"there is no figure {name!r}.{errors.nearest(name, list(FIGURES))} "
+        f"there is no figure {name!r}.{notation.nearest(name, list(FIGURES))} "
         "--list lists all figures."
       )
     chosen |= found

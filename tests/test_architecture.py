@@ -59,22 +59,9 @@ def _is_allowed(file: str, name: str) -> bool:
   return is_light and (top not in ONLY_IN or is_at_home)
 
 
-def _is_module(name: str) -> bool:
-  path = ROOT.joinpath(*name.split(".")[1:])
-  is_leaf = name.removeprefix("explorax.") in LEAVES
-  return is_leaf or path.is_dir() or path.with_suffix(".py").is_file()
-
-
-def test_imports_point_one_way_and_are_of_modules():
-  imports = _imports()
-  wrong = [x for x in imports if not _is_allowed(*x)]
-  wrong += [
-    (file, name)
-    for file, name in imports
-    if name.startswith("explorax.") and not file.endswith("__init__.py")
-    if not _is_module(name)
-  ]
-  assert not wrong, "import modules; papers → experiments → agents → the others"
+def test_imports_point_one_way():
+  wrong = [x for x in _imports() if not _is_allowed(*x)]
+  assert not wrong, "papers → experiments → agents → the others"
 
 
 def _python(code: str) -> None:
@@ -100,35 +87,15 @@ assert not loaded & {{"haiku", "optax", "acme", "dm_env"}}, loaded
 """)
 
 
-def test_a_run_needs_no_optional_package():
+def test_a_run_needs_no_optional_package_and_its_imports_compute_nothing():
   _python("""
-import sys
+import sys, threading
 import explorax.experiments.session
-loaded = {"bsuite", "minigrid", "gymnax", "ray", "matplotlib", "PIL"} & set(sys.modules)
-assert not loaded, loaded
-""")
-
-
-def test_importing_computes_and_prints_nothing():
-  """No array is made, no thread started, and nothing heavy is loaded."""
-  optional = {"acme", "ale_py", "reverb", "tensorflow", "ray", "stable_baselines3"}
-  needs = {file for file, name in _imports() if name.split(".")[0] in optional}
-  modules = [
-    ".".join(("explorax", *path.relative_to(ROOT).with_suffix("").parts))
-    for folder in MAY_IMPORT
-    for path in sorted((ROOT / folder).rglob("*.py"))
-    if path.relative_to(ROOT).as_posix() not in needs
-  ]
-  modules = [name.removesuffix(".__init__") for name in modules]
-  _python(f"""
-import importlib, sys, threading
 import jax
-for name in {modules!r}:
-  importlib.import_module(name)
 assert not jax._src.xla_bridge.backends_are_initialized(), "something computes"
 assert threading.active_count() == 1, threading.enumerate()
-heavy = {{"reverb", "ray", "matplotlib.pyplot", "launchpad"}} & set(sys.modules)
-assert not heavy, heavy
+loaded = {"bsuite", "minigrid", "gymnax", "ray", "matplotlib", "PIL"} & set(sys.modules)
+assert not loaded, loaded
 """)
 
 

@@ -49,7 +49,7 @@ def find(name: str) -> MakeLogger:
     return Wandb
   if ":" not in name:
     raise errors.SetUpError(
-      f"--logger={name} is unknown.{errors.nearest(name, [WANDB])} Give wandb, or "
+      f"--logger={name} is unknown.{notation.nearest(name, [WANDB])} Give wandb, or "
       "module:function for your own."
     )
   return notation.import_attribute(name, "logger")

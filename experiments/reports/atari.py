@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from explorax import notation
 from explorax.environments import atari57
 from explorax.experiments import errors
 from explorax.experiments.recording import drawing, statistics
@@ -88,7 +89,7 @@ def compute(
   if baseline is not None and baseline not in curves:
     raise errors.SetUpError(
       f"--baseline={baseline} is no agent of these runs on Atari."
-      f"{errors.nearest(baseline, [*curves])}"
+      f"{notation.nearest(baseline, [*curves])}"
     )
   curves = {agent: of_games for agent, of_games in curves.items() if of_games}
   if not curves:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from explorax import notation
 from explorax.environments import atari_profiles
 from explorax.experiments import config, errors
 from explorax.experiments import settings as settings_lib
@@ -316,7 +317,7 @@ def _find(top: pathlib.Path) -> list[pathlib.Path]:
   if not top.is_dir():
     siblings = [x.name for x in top.parent.iterdir()] if top.parent.is_dir() else []
     raise errors.SetUpError(
-      f"{top} is no directory.{errors.nearest(top.name, siblings)} Give the --output "
+      f"{top} is no directory.{notation.nearest(top.name, siblings)} Give the --output "
       "of a run, or a directory with runs."
     )
   found = []

@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 
 import explorax
-from explorax.experiments import command, errors, signals
+from explorax import notation
+from explorax.experiments import command, signals
 
 # Command → (its module, what it does).
 _COMMANDS = {
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = f"--output=results/demo-{time.strftime('%Y%m%d-%H%M%S')}"
     name, rest = "run", [*_DEMO_RUN, output, *rest]
   if name not in _COMMANDS:
-    near = errors.nearest(name, [*_COMMANDS, "demo"])
+    near = notation.nearest(name, [*_COMMANDS, "demo"])
     return command.refuse(f"there is no command {name!r}.{near} (--help lists them.)")
   return importlib.import_module(_COMMANDS[name][0]).main(rest)
 
@@ -51,17 +52,14 @@ def leave() -> None:
 
 
 def _help() -> str:
-  rows = [(name, text) for name, (_, text) in _COMMANDS.items()]
-  rows.insert(1, ("demo", _DEMO))
-  lines = [f"  explorax {name:10} {text}" for name, text in rows]
+  texts = {"demo": _DEMO} | {name: text for name, (_, text) in _COMMANDS.items()}
+  lines = [f"  explorax {name:10} {text}" for name, text in texts.items()]
   return "\n".join(
-    (
-      "Exploration agents for reinforcement learning.",
-      "",
+    [
+      "Exploration agents for reinforcement learning.\n",
       *lines,
-      "",
-      "`explorax COMMAND --help` lists the flags of a command.",
-    )
+      "\n`explorax COMMAND --help` lists the flags of a command.",
+    ]
   )
 
 

@@ -70,19 +70,6 @@ def test_a_signal_in_the_last_episode_does_not_make_a_run_incomplete(agents):
   assert summary_of("out2")["status"] == "interrupted"
 
 
-def test_help_shows_our_flags_and_loads_nothing_heavy():
-  code = (
-    "import sys; from explorax.experiments import run; run.main(['--help']);"
-    "sys.exit(any(m in sys.modules for m in ('tensorflow', 'jax', 'matplotlib')))"
-  )
-  done = subprocess.run(
-    [sys.executable, "-c", code], check=True, capture_output=True, text=True
-  )
-  shown = {line.split("=")[0].split()[0] for line in done.stdout.splitlines() if line}
-  assert {"--agent", "--env", "--set", "--seed", "--output", "--list_envs"} <= shown
-  assert not {"--flagfile", "--undefok", "--logtostderr", "--helpxml"} & shown
-
-
 def test_without_reverb_the_command_names_what_to_install(
   tmp_path, capsys, monkeypatch
 ):
