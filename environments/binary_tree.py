@@ -3,22 +3,12 @@
 import dataclasses
 from typing import NamedTuple
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from explorax import ranges
 from explorax.environments import drawing, jax_types, specs
-
-RENDERED_PIXELS = 12
-COLOURS = {
-  "trunk": (230, 230, 230),
-  "end": (150, 150, 150),
-  "branch": (120, 200, 120),
-  "goal": (230, 180, 30),
-  "agent": (30, 60, 200),
-}
 
 
 class Params(NamedTuple):
@@ -39,7 +29,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class BinaryTree(ranges.Checked, jax_types.Environment):
+class BinaryTree(ranges.Checked, jax_types.Simulation):
   """The Binary Tree MDP of paper 4 (Flennerhag et al., 2020, figures 4 and 5).
 
   There are L levels. At each level, one of two actions ends the episode with a reward
@@ -64,45 +54,34 @@ class BinaryTree(ranges.Checked, jax_types.Environment):
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray((self.size,), "level")
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """The agent at the lowest level; nothing is random."""
-    state = State(jnp.int32(0))
-    return state, jax_types.restart(self._observe(state))
+  def begin(self, key: jax.Array, params: Params) -> State:
+    return State(jnp.int32(0))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Moves up, or ends the episode."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     up = action == jnp.asarray(params.up)[state.level]
     reward = up & (state.level == self.size - 1)
-    state = State(jnp.where(up, state.level + 1, self.size))
-    return state, jax_types.transition(
-      self._observe(state), reward, terminated=state.level == self.size
-    )
+    level = jnp.where(up, state.level + 1, self.size)
+    return State(level), reward, level == self.size
+
+  def observe(self, state: State) -> jax.Array:
+    return jax_types.one_hot((self.size,), state.level)
 
   def render(self, state: State, params: Params) -> jax.Array:
     """The trunk, with the results of actions 0 and 1 on its left and right.
 
-    The lowest level is at the bottom; after the last step the agent is outside the
-    picture.
-
-    Returns:
-      uint8 `[RENDERED_PIXELS · L, RENDERED_PIXELS · 3, 3]`.
+    The lowest level is at the bottom; the agent is shown until the last step.
     """
     column = 2 * jnp.asarray(params.up)  # Of the action that moves up: 0 or 2.
-    image = drawing.fill((self.size, 3), COLOURS["end"])
-    for at, what in (
-      ((jnp.arange(self.size), column), "branch"),
-      ((self.size - 1, column[-1]), "goal"),
-      ((slice(None), 1), "trunk"),
-      ((state.level, 1), "agent"),
-    ):
-      image = drawing.dot(image, at, COLOURS[what])
-    image = image[::-1]
-    return drawing.enlarge(image, RENDERED_PIXELS)
-
-  def _observe(self, state: State) -> jax.Array:
-    return jax_types.one_hot((self.size,), state.level)
+    return drawing.picture(
+      (self.size, 3),
+      drawing.GREY,
+      ((jnp.arange(self.size), column), drawing.GREEN),
+      ((self.size - 1, column[-1]), drawing.GOLD),
+      ((slice(None), 1), drawing.LIGHT),
+      ((state.level, 1), drawing.BLUE),
+    )[::-1]
 
 
 def action_mapping(seed: int, size: int) -> np.ndarray:

@@ -17,15 +17,7 @@ CHANNELS = ("paddle", "ball", "trail", "brick")
 ON = 255  # Value of occupied positions in an observation; 0 elsewhere.
 START_ROW = 3  # Of the ball, in the left or the right column.
 START_POSITION = 4  # Of the paddle.
-
-RENDERED_PIXELS = 16
-COLOURS = {
-  "nothing": (0, 0, 0),
-  "brick": (200, 90, 40),
-  "trail": (90, 90, 90),
-  "ball": (255, 255, 255),
-  "paddle": (60, 140, 255),
-}
+COLOURS = (drawing.BLUE, drawing.GOLD, drawing.GREY, drawing.RED)  # Of the channels.
 
 
 class Params(NamedTuple):
@@ -66,7 +58,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Breakout(jax_types.Environment):
+class Breakout(jax_types.Simulation):
   """Breakout with MinAtar's rules (Young and Tian, 2019, arXiv:1903.03176).
 
   Actions 0, 1 and 2 keep the paddle in place, move it left, and move it right:
@@ -95,11 +87,10 @@ class Breakout(jax_types.Environment):
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((SIZE, SIZE, len(CHANNELS)), np.uint8, "channels")
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """All bricks, and the ball on one of the two sides."""
+  def begin(self, key: jax.Array, params: Params) -> State:
     right = jax.random.bernoulli(key)
     ball = jnp.stack([jnp.int32(START_ROW), jnp.where(right, SIZE - 1, 0)])
-    state = State(
+    return State(
       paddle=jnp.int32(START_POSITION),
       ball=ball,
       trail=ball,
@@ -109,12 +100,10 @@ class Breakout(jax_types.Environment):
       action=jnp.int32(0),
       time=jnp.int32(0),
     )
-    return state, jax_types.restart(_observe(state))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Moves the paddle, then the ball."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     again = jax.random.bernoulli(key, params.sticky)
     action = jnp.where(again, state.action, action).astype(jnp.int32)
     paddle = jnp.clip(state.paddle + jnp.array([0, -1, 1])[action], 0, SIZE - 1)
@@ -149,34 +138,24 @@ class Breakout(jax_types.Environment):
       action=action,
       time=state.time + 1,
     )
-    return state, jax_types.transition(
-      _observe(state),
-      breaks,
-      terminated=lost,
-      truncated=state.time >= params.time_limit,
-    )
+    return state, breaks, lost
+
+  def observe(self, state: State) -> jax.Array:
+    def at(row: jax.Array | int, column: jax.Array) -> jax.Array:
+      return jnp.zeros((SIZE, SIZE), bool).at[row, column].set(True)
+
+    channels = (at(SIZE - 1, state.paddle), at(*state.ball), at(*state.trail))
+    image = jnp.stack([*channels, state.bricks], axis=-1)
+    return image.astype(jnp.uint8) * jnp.uint8(ON)
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """uint8 `[160, 160, 3]`: the bricks, the ball and its trail, and the paddle."""
-    visible = _observe(state) == ON
-    image = drawing.fill((SIZE, SIZE), COLOURS["nothing"])
-    for name in ("brick", "trail", "ball", "paddle"):
-      image = drawing.paint(image, visible[:, :, CHANNELS.index(name)], COLOURS[name])
-    return drawing.enlarge(image, RENDERED_PIXELS)
+    """The bricks, the ball and its trail, and the paddle."""
+    masks = jnp.moveaxis(self.observe(state) == ON, -1, 0)
+    layers = [*zip(masks, COLOURS, strict=True)][::-1]
+    return drawing.picture((SIZE, SIZE), drawing.LIGHT, *layers)
 
 
 def _wall() -> jax.Array:
   """All bricks: bool `[10, 10]`."""
   first, end = BRICK_ROWS
   return jnp.zeros((SIZE, SIZE), bool).at[first:end].set(True)
-
-
-def _observe(state: State) -> jax.Array:
-  """uint8 `[10, 10, 4]`."""
-
-  def at(row: jax.Array | int, column: jax.Array) -> jax.Array:
-    return jnp.zeros((SIZE, SIZE), bool).at[row, column].set(True)
-
-  channels = (at(SIZE - 1, state.paddle), at(*state.ball), at(*state.trail))
-  image = jnp.stack([*channels, state.bricks], axis=-1)
-  return image.astype(jnp.uint8) * jnp.uint8(ON)

@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Cartpole(jax_types.Environment):
+class Cartpole(jax_types.Simulation):
   """Gymnasium's CartPole-v1, in float32: each step earns 1 until the pole falls.
 
   Actions 0 and 1 push with −10 and 10 newtons for 0.02 s, with Euler's method. An
@@ -57,17 +57,13 @@ class Cartpole(jax_types.Environment):
       (4,), np.float32, -high, high, "position and velocity"
     )
 
-  def reset(
-    self, key: jax.Array, params: jax_types.TimeLimit
-  ) -> tuple[State, dm_env.TimeStep]:
-    """The pole almost upright and at rest."""
+  def begin(self, key: jax.Array, params: jax_types.TimeLimit) -> State:
     values = jax.random.uniform(key, (4,), jnp.float32, -0.05, 0.05)
-    return State(values, jnp.int32(0)), jax_types.restart(values)
+    return State(values, jnp.int32(0))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: jax_types.TimeLimit
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Pushes the cart for 0.02 s; nothing is random."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     _, speed, angle, angular_speed = state.values
     force = FORCE * (2.0 * action - 1.0)
     sine, cosine = jnp.sin(angle), jnp.cos(angle)
@@ -82,17 +78,11 @@ class Cartpole(jax_types.Environment):
     fell = (jnp.abs(state.values[0]) > LARGEST_POSITION) | (
       jnp.abs(state.values[2]) > LARGEST_ANGLE
     )
-    return state, jax_types.transition(
-      state.values,
-      jnp.float32(1.0),
-      terminated=fell,
-      truncated=state.time >= params.time_limit,
-    )
+    return state, jnp.float32(1.0), fell
+
+  def observe(self, state: State) -> jax.Array:
+    return state.values
 
   def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
-    """The cart and the pole on the track, which ends where episodes do.
-
-    Returns:
-      uint8 `[104, 240, 3]`.
-    """
+    """The cart and the pole on the track, which ends where episodes do."""
     return cartpole_swingup.draw(state.values[0], state.values[2], LARGEST_POSITION)

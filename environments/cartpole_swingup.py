@@ -34,13 +34,6 @@ LEAST_COSINE = 0.995
 # A picture shows 6 m by 2.6 m around the middle of the slider.
 PIXELS_PER_METRE = 40
 CART_HALF_SIZE = (0.2, 0.1)
-COLOURS = {
-  "background": (230, 230, 230),
-  "slider": (120, 120, 120),
-  "goal": (40, 160, 60),
-  "cart": (30, 60, 200),
-  "pole": (200, 110, 40),
-}
 
 
 class State(NamedTuple):
@@ -59,7 +52,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class CartpoleSwingup(jax_types.Environment):
+class CartpoleSwingup(jax_types.Simulation):
   """dm_control's cartpole swingup_sparse, as in paper 1 (Dabney et al., 2021).
 
   The cart starts in the middle of its slider, the pole hanging (Tassa et al., 2018):
@@ -80,34 +73,26 @@ class CartpoleSwingup(jax_types.Environment):
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((5,), np.float32, "position and velocity")
 
-  def reset(
-    self, key: jax.Array, params: jax_types.TimeLimit
-  ) -> tuple[State, dm_env.TimeStep]:
-    """The pole hanging, almost at rest."""
+  def begin(self, key: jax.Array, params: jax_types.TimeLimit) -> State:
     noise = 0.01 * jax.random.normal(key, (2, 2), jnp.float32)
     hanging = jnp.asarray([0.0, np.pi], jnp.float32)
-    state = State(hanging + noise[0], noise[1], jnp.int32(0))
-    return state, jax_types.restart(_observe(state))
+    return State(hanging + noise[0], noise[1], jnp.int32(0))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: jax_types.TimeLimit
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Pushes the cart for 0.01 s; nothing is random."""
+  ) -> tuple[State, jax.Array, bool]:
     control = jnp.asarray(CONTROLS, jnp.float32)[action]
     position, velocity = integrate(state.position, state.velocity, control)
-    state = State(position, velocity, state.time + 1)
     upright = jnp.cos(position[1]) >= LEAST_COSINE
     in_reach = jnp.abs(position[0]) <= LARGEST_POSITION
-    return state, jax_types.transition(
-      _observe(state), upright & in_reach, truncated=state.time >= params.time_limit
-    )
+    return State(position, velocity, state.time + 1), upright & in_reach, False
+
+  def observe(self, state: State) -> jax.Array:
+    x, angle = state.position
+    return jnp.stack([x, jnp.cos(angle), jnp.sin(angle), *state.velocity])
 
   def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
-    """The cart on its slider, green where there is a reward, and the pole.
-
-    Returns:
-      uint8 `[104, 240, 3]`.
-    """
+    """The cart on its slider, green where there is a reward, and the pole."""
     x, angle = state.position
     return draw(x, angle, SLIDER_END, goal=LARGEST_POSITION)
 
@@ -115,13 +100,7 @@ class CartpoleSwingup(jax_types.Environment):
 def draw(
   cart_x: jax.Array, angle: jax.Array, end: float, *, goal: float = 0.0
 ) -> jax.Array:
-  """A cart at `cart_x` with its pole, on a slider from −end to end.
-
-  The slider is green from −goal to goal.
-
-  Returns:
-    uint8 `[104, 240, 3]`.
-  """
+  """A cart and its pole on a slider from −end to end, green from −goal to goal."""
   width, height = 6 * PIXELS_PER_METRE, round(2.6 * PIXELS_PER_METRE)
   # The middle of each pixel; the first row is the top.
   x = (jnp.arange(width)[None, :] + 0.5 - width / 2) / PIXELS_PER_METRE
@@ -135,16 +114,15 @@ def draw(
   away_x = x - cart_x - along * jnp.sin(angle)
   away_y = y - along * jnp.cos(angle)
   at_pole = away_x**2 + away_y**2 < POLE_RADIUS**2
-
-  image = drawing.fill((height, width), COLOURS["background"])
-  for where, what in (
-    (on_slider, "slider"),
-    (on_slider & (jnp.abs(x) < goal), "goal"),
-    (at_cart, "cart"),
-    (at_pole, "pole"),
-  ):
-    image = drawing.paint(image, where, COLOURS[what])
-  return image
+  return drawing.picture(
+    (height, width),
+    drawing.LIGHT,
+    (on_slider, drawing.GREY),
+    (on_slider & (jnp.abs(x) < goal), drawing.GREEN),
+    (at_cart, drawing.BLUE),
+    (at_pole, drawing.RED),
+    pixels=1,
+  )
 
 
 def integrate(
@@ -152,15 +130,8 @@ def integrate(
 ) -> tuple[jax.Array, jax.Array]:
   """The state one time step later, by the classic Runge-Kutta method of fourth order.
 
-  This is the integrator of dm_control's model (RK4). The control is constant.
-
-  Args:
-    position: (x, θ), `[2]`, of any floating type.
-    velocity: (dx/dt, dθ/dt), `[2]`.
-    control: in [−1, 1], `[]`.
-
-  Returns:
-    The new position and velocity.
+  This is the integrator of dm_control's model (RK4). Position (x, θ) and velocity are
+  `[2]`, of any floating type; the control in [−1, 1] is constant.
   """
   force = GEAR * control
   h = TIME_STEP
@@ -257,8 +228,3 @@ def _push(
   softness = upright * (1 - impedance) / impedance
   strength = (reference - inwards * free) / (inverse_mass + softness)
   return jnp.where(depth > 0, inwards * jnp.maximum(strength, 0.0), 0.0)
-
-
-def _observe(state: State) -> jax.Array:
-  x, angle = state.position
-  return jnp.stack([x, jnp.cos(angle), jnp.sin(angle), *state.velocity])

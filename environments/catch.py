@@ -11,8 +11,6 @@ import numpy as np
 from explorax.environments import drawing, jax_types
 
 ROWS, COLUMNS = 10, 5
-RENDERED_PIXELS = 12
-COLOURS = {"space": (230, 230, 230), "paddle": (30, 60, 200), "ball": (230, 180, 30)}
 
 
 class Params(NamedTuple):
@@ -28,7 +26,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Catch(jax_types.Environment):
+class Catch(jax_types.Simulation):
   """bsuite's Catch (Osband et al., 2020).
 
   A ball starts at the top in a random column, and falls one row in each step. Actions
@@ -46,33 +44,27 @@ class Catch(jax_types.Environment):
   def observation_spec(self) -> dm_env.specs.BoundedArray:
     return dm_env.specs.BoundedArray((ROWS, COLUMNS), np.float32, 0.0, 1.0, "board")
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """The ball in a column drawn uniformly."""
+  def begin(self, key: jax.Array, params: Params) -> State:
     ball = jax.random.randint(key, (), 0, COLUMNS)
-    state = State(ball, jnp.int32(0), jnp.int32(COLUMNS // 2))
-    return state, jax_types.restart(_observe(state))
+    return State(ball, jnp.int32(0), jnp.int32(COLUMNS // 2))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Moves paddle and ball; nothing is random."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     paddle = jnp.clip(state.paddle + action - 1, 0, COLUMNS - 1)
     state = State(state.ball, state.row + 1, paddle)
     landed = state.row == ROWS - 1
     reward = jnp.where(state.ball == paddle, 1.0, -1.0)
-    return state, jax_types.transition(
-      _observe(state), jnp.where(landed, reward, 0.0), terminated=landed
-    )
+    return state, jnp.where(landed, reward, 0.0), landed
+
+  def observe(self, state: State) -> jax.Array:
+    ball = jax_types.one_hot((ROWS, COLUMNS), state.row, state.ball)
+    paddle = jax_types.one_hot((ROWS, COLUMNS), jnp.int32(ROWS - 1), state.paddle)
+    return jnp.maximum(ball, paddle)
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """uint8 `[RENDERED_PIXELS · 10, RENDERED_PIXELS · 5, 3]`."""
-    image = drawing.fill((ROWS, COLUMNS), COLOURS["space"])
-    image = drawing.dot(image, (ROWS - 1, state.paddle), COLOURS["paddle"])
-    image = drawing.dot(image, (state.row, state.ball), COLOURS["ball"])
-    return drawing.enlarge(image, RENDERED_PIXELS)
-
-
-def _observe(state: State) -> jax.Array:
-  ball = jax_types.one_hot((ROWS, COLUMNS), state.row, state.ball)
-  paddle = jax_types.one_hot((ROWS, COLUMNS), jnp.int32(ROWS - 1), state.paddle)
-  return jnp.maximum(ball, paddle)
+    """The paddle and the ball."""
+    paddle, ball = (ROWS - 1, state.paddle), (state.row, state.ball)
+    return drawing.picture(
+      (ROWS, COLUMNS), drawing.LIGHT, (paddle, drawing.BLUE), (ball, drawing.GOLD)
+    )

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import NamedTuple
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,12 +11,6 @@ from explorax import ranges
 from explorax.environments import drawing, jax_types, specs
 
 RIGHT, DOWN = 0, 1
-RENDERED_PIXELS = 12
-COLOURS = {
-  "state": (230, 230, 230),  # It pays nothing.
-  "reward": (230, 180, 30),
-  "agent": (30, 60, 200),
-}
 
 
 class Params(NamedTuple):
@@ -37,7 +30,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Chain(ranges.Checked, jax_types.Environment):
+class Chain(ranges.Checked, jax_types.Simulation):
   """The modified chain MDP of paper 1 (Dabney et al., 2021, figure 2a).
 
   Action 0, "right", moves to the next state and earns nothing. Action 1, "down", ends
@@ -61,35 +54,27 @@ class Chain(ranges.Checked, jax_types.Environment):
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray((self.size,), "state")
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """The agent in the first state; nothing is random."""
-    state = State(jnp.int32(0))
-    return state, jax_types.restart(self._observe(state))
+  def begin(self, key: jax.Array, params: Params) -> State:
+    return State(jnp.int32(0))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Moves on, or stops for the reward."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     down = action == DOWN
     reward = jnp.where(down, jnp.asarray(params.rewards)[state.position], 0.0)
-    state = State(jnp.where(down, self.size, state.position + 1))
-    return state, jax_types.transition(
-      self._observe(state), reward, terminated=state.position == self.size
-    )
+    position = jnp.where(down, self.size, state.position + 1)
+    return State(position), reward, position == self.size
+
+  def observe(self, state: State) -> jax.Array:
+    return jax_types.one_hot((self.size,), state.position)
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """uint8 `[RENDERED_PIXELS, RENDERED_PIXELS · size, 3]`.
-
-    After the last step the agent is outside the picture.
-    """
+    """The states, those with a reward in gold, and the agent until the last step."""
     pays = (jnp.asarray(params.rewards) != 0)[None]
-    image = drawing.fill((1, self.size), COLOURS["state"])
-    image = drawing.paint(image, pays, COLOURS["reward"])
-    image = drawing.dot(image, (0, state.position), COLOURS["agent"])
-    return drawing.enlarge(image, RENDERED_PIXELS)
-
-  def _observe(self, state: State) -> jax.Array:
-    return jax_types.one_hot((self.size,), state.position)
+    agent = (0, state.position)
+    return drawing.picture(
+      (1, self.size), drawing.LIGHT, (pays, drawing.GOLD), (agent, drawing.BLUE)
+    )
 
 
 def make_rewards(size: int) -> np.ndarray:

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import NamedTuple
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,13 +10,7 @@ import numpy as np
 from explorax import ranges
 from explorax.environments import drawing, jax_types, specs
 
-RENDERED_PIXELS = 12
-COLOURS = {
-  "beyond": (255, 255, 255),  # Above the diagonal: unreachable.
-  "water": (120, 180, 230),
-  "goal": (230, 180, 30),
-  "agent": (30, 60, 200),
-}
+WATER = (120, 180, 230)  # In pictures.
 
 
 class Params(NamedTuple):
@@ -51,7 +44,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class DeepSea(ranges.Checked, jax_types.Environment):
+class DeepSea(ranges.Checked, jax_types.Simulation):
   """Deep Sea (Osband et al. 2018), as in bsuite's `environments/deep_sea.py`.
 
   The agent starts in the top left corner of N × N positions. In each step it moves one
@@ -96,15 +89,12 @@ class DeepSea(ranges.Checked, jax_types.Environment):
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray((self.size, self.size), "position", lower_triangle=True)
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """The agent in the top left corner; nothing is random."""
-    state = State(jnp.int32(0), jnp.int32(0), jnp.bool_(False), jnp.bool_(False))
-    return state, jax_types.restart(self._observe(state))
+  def begin(self, key: jax.Array, params: Params) -> State:
+    return State(jnp.int32(0), jnp.int32(0), jnp.bool_(False), jnp.bool_(False))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Sinks by one row."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     size, row, column = self.size, state.row, state.column
     right = action == jnp.asarray(params.right, jnp.int32)[row, column]
     treasure = right & (column == size - 1)
@@ -122,27 +112,23 @@ class DeepSea(ranges.Checked, jax_types.Environment):
       bad=state.bad | (~right & (row == state.column)),
       treasure=state.treasure | treasure,
     )
-    return state, jax_types.transition(
-      self._observe(state), reward, terminated=state.row == size
-    )
+    return state, reward, state.row == size
+
+  def observe(self, state: State) -> jax.Array:
+    return jax_types.one_hot((self.size, self.size), state.row, state.column)
 
   def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
-    """`bad_episode` and `denoised_return`, 0 or 1 each."""
     return {"bad_episode": state.bad, "denoised_return": state.treasure}
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """uint8 `[RENDERED_PIXELS · N, RENDERED_PIXELS · N, 3]`.
-
-    After the last step the agent is outside the picture.
-    """
-    image = drawing.fill((self.size, self.size), COLOURS["beyond"])
-    image = drawing.paint(image, jnp.tri(self.size, dtype=bool), COLOURS["water"])
-    image = drawing.dot(image, (self.size - 1, self.size - 1), COLOURS["goal"])
-    image = drawing.dot(image, (state.row, state.column), COLOURS["agent"])
-    return drawing.enlarge(image, RENDERED_PIXELS)
-
-  def _observe(self, state: State) -> jax.Array:
-    return jax_types.one_hot((self.size, self.size), state.row, state.column)
+    """The water below the diagonal, the goal, and the agent until the last step."""
+    return drawing.picture(
+      (self.size, self.size),
+      drawing.LIGHT,
+      (jnp.tri(self.size, dtype=bool), WATER),
+      ((self.size - 1, self.size - 1), drawing.GOLD),
+      ((state.row, state.column), drawing.BLUE),
+    )
 
 
 def action_mapping(seed: int, size: int) -> np.ndarray:

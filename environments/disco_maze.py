@@ -22,9 +22,7 @@ WALL_COLOURS = (
   (255, 0, 255),
   (255, 255, 255),
 )
-# Pixels of a position in a picture, and the colour of visited positions.
-RENDERED_PIXELS = 8
-VISITED_COLOUR = (0, 96, 0)
+VISITED_COLOUR = (0, 96, 0)  # In pictures.
 
 
 class State(NamedTuple):
@@ -47,7 +45,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class DiscoMaze(ranges.Checked, jax_types.Environment):
+class DiscoMaze(ranges.Checked, jax_types.Simulation):
   """The Random Disco Maze (Badia et al. 2020, section 4.1 and figure 2).
 
   Each episode has a new random maze; at every step, each wall's colour is redrawn from
@@ -80,28 +78,23 @@ class DiscoMaze(ranges.Checked, jax_types.Environment):
   def observation_spec(self) -> dm_env.specs.Array:
     return dm_env.specs.Array((self.size, self.size, 3), np.uint8, "maze")
 
-  def reset(
-    self, key: jax.Array, params: jax_types.TimeLimit
-  ) -> tuple[State, dm_env.TimeStep]:
-    """A new maze, with the agent at a random position."""
+  def begin(self, key: jax.Array, params: jax_types.TimeLimit) -> State:
     maze_key, start_key, colour_key = jax.random.split(key, 3)
     is_open = mazes.perfect_maze(maze_key, self.size)
     noise = jax.random.uniform(start_key, is_open.shape, jnp.float32)
     start = jnp.argmax(jnp.where(is_open, noise, -1.0))
     position = jnp.stack(jnp.divmod(start, self.size)).astype(jnp.int32)
-    state = State(
+    return State(
       is_open=is_open,
       colours=self._draw_colours(colour_key),
       position=position,
       visited=jnp.zeros_like(is_open).at[position[0], position[1]].set(True),
       time=jnp.int32(0),
     )
-    return state, jax_types.restart(_observe(state))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: jax_types.TimeLimit
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Moves the agent and recolours the walls."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     target = state.position + jnp.asarray(MOVES, jnp.int32)[action]
     # The agent is never on the border, so the target is always inside.
     hit = ~state.is_open[target[0], target[1]]
@@ -112,37 +105,23 @@ class DiscoMaze(ranges.Checked, jax_types.Environment):
       visited=state.visited.at[position[0], position[1]].set(True),
       time=state.time + 1,
     )
-    return state, jax_types.transition(
-      _observe(state), 0.0, terminated=hit, truncated=state.time >= params.time_limit
-    )
+    return state, jnp.float32(0.0), hit
+
+  def observe(self, state: State) -> jax.Array:
+    walls = jnp.asarray(WALL_COLOURS, jnp.uint8)[state.colours]
+    is_agent = jnp.zeros_like(state.is_open).at[tuple(state.position)].set(True)
+    return drawing.paint(walls, (state.is_open, PATH_COLOUR), (is_agent, AGENT_COLOUR))
 
   def metrics(self, state: State, params: jax_types.TimeLimit) -> dict[str, jax.Array]:
-    """`coverage`, in (0, 1]."""
     return {"coverage": state.visited.sum() / mazes.num_open(self.size)}
 
   def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
-    """The maze, enlarged, with the positions visited in this episode.
-
-    Returns:
-      uint8 `[RENDERED_PIXELS · size, RENDERED_PIXELS · size, 3]`.
-    """
-    visited = state.visited & ~_is_agent(state)
-    image = drawing.paint(_observe(state), visited, VISITED_COLOUR)
-    return drawing.enlarge(image, RENDERED_PIXELS)
+    """The maze, with the positions visited in this episode."""
+    visited = state.visited.at[tuple(state.position)].set(False)
+    maze = self.observe(state)
+    return drawing.picture((self.size, self.size), maze, (visited, VISITED_COLOUR))
 
   def _draw_colours(self, key: jax.Array) -> jax.Array:
     # Half the time of `randint`; its bias is below 1 in 10 000.
     bits = jax.random.bits(key, (self.size, self.size), jnp.uint16)
     return (bits % len(WALL_COLOURS)).astype(jnp.int32)
-
-
-def _is_agent(state: State) -> jax.Array:
-  is_agent = jnp.zeros_like(state.is_open)
-  return is_agent.at[state.position[0], state.position[1]].set(True)
-
-
-def _observe(state: State) -> jax.Array:
-  """The state's picture, one pixel a position: uint8 `[size, size, 3]`."""
-  walls = jnp.asarray(WALL_COLOURS, jnp.uint8)[state.colours]
-  image = drawing.paint(walls, state.is_open, PATH_COLOUR)
-  return drawing.paint(image, _is_agent(state), AGENT_COLOUR)

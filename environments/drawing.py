@@ -1,27 +1,36 @@
 """Pictures of states, drawn within jitted functions: uint8 `[H, W, 3]`."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
-Colour = tuple[int, int, int]  # Red, green, blue, from 0 to 255.
+# Red, green and blue, from 0 to 255.
+LIGHT, GREY, DARK = (230, 230, 230), (130, 130, 130), (40, 40, 40)
+BLUE, GREEN, GOLD, RED = (30, 60, 200), (40, 160, 60), (230, 180, 30), (200, 70, 60)
 
 
-def fill(shape: tuple[int, int], colour: Colour) -> jax.Array:
-  """A picture of one colour."""
-  return jnp.broadcast_to(jnp.asarray(colour, jnp.uint8), (*shape, 3))
+def paint(image: jax.Array, *layers: tuple[Any, Any]) -> jax.Array:
+  """`image` with coloured layers on it.
+
+  Args:
+    image: `[H, W, 3]`.
+    *layers: (where, colour) each, the lowest first. `where` is a mask, bool `[H, W]`,
+      or a tuple that indexes pixels; pixels outside of the image are ignored.
+  """
+  for where, colour in layers:
+    value = jnp.asarray(colour, jnp.uint8)
+    if isinstance(where, tuple):
+      image = image.at[where].set(value, mode="drop")
+    else:
+      image = jnp.where(where[..., None], value[None, None], image)
+  return image
 
 
-def paint(image: jax.Array, where: jax.Array, colour: Colour) -> jax.Array:
-  """`image` with `colour` where the mask, bool `[H, W]`, is true."""
-  colours = jnp.asarray(colour, jnp.uint8)[None, None]
-  return jnp.where(where[..., None], colours, image)
-
-
-def dot(image: jax.Array, at: tuple, colour: Colour) -> jax.Array:
-  """`image` with one pixel (or more: `at` is an index) coloured, if it is inside."""
-  return image.at[at].set(jnp.asarray(colour, jnp.uint8), mode="drop")
-
-
-def enlarge(image: jax.Array, pixels: int) -> jax.Array:
-  """Each pixel as a square of `pixels` × `pixels`."""
+def picture(
+  shape: tuple[int, int], background: Any, *layers: tuple[Any, Any], pixels: int = 12
+) -> jax.Array:
+  """Layers on a background, each cell a square of `pixels` × `pixels`."""
+  image = jnp.broadcast_to(jnp.asarray(background, jnp.uint8), (*shape, 3))
+  image = paint(image, *layers)
   return image.repeat(pixels, axis=0).repeat(pixels, axis=1)

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Annotated, NamedTuple
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,14 +11,8 @@ from explorax import ranges
 from explorax.environments import drawing, grid_maps, jax_types, specs
 
 MOVES = grid_maps.MOVES
-RENDERED_PIXELS = 12
-COLOURS = {
-  "floor": (230, 230, 230),
-  "obstacle": (40, 40, 40),
-  "trap": (200, 70, 60),
-  "goal": (40, 160, 60),
-  "agent": (30, 60, 200),
-}
+# In the order of `grid_maps.OPEN`, OBSTACLE and TRAP.
+COLOURS = (drawing.LIGHT, drawing.DARK, drawing.RED)
 
 
 class Params(NamedTuple):
@@ -48,7 +41,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class GridWorld(ranges.Checked, jax_types.Environment):
+class GridWorld(ranges.Checked, jax_types.Simulation):
   """The GridWorlds of paper 1 (Dabney et al., 2021, figures 1, 3, 7, and 11 to 13).
 
   The agent moves left, right, up or down; at a wall or an obstacle it stays in place.
@@ -98,15 +91,12 @@ class GridWorld(ranges.Checked, jax_types.Environment):
   def observation_spec(self) -> specs.OneHotArray:
     return specs.OneHotArray(self.shape, "position")
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """The agent at the start; nothing is random."""
-    state = State(jnp.asarray(params.start, jnp.int32), jnp.int32(0))
-    return state, jax_types.restart(self._observe(state))
+  def begin(self, key: jax.Array, params: Params) -> State:
+    return State(jnp.asarray(params.start, jnp.int32), jnp.int32(0))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Moves the agent."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     cells = jnp.asarray(params.cells)
     targets = state.position[None] + jnp.asarray(MOVES, jnp.int32)
     inside = ((targets >= 0) & (targets < jnp.asarray(self.shape)[None])).all(axis=1)
@@ -126,24 +116,20 @@ class GridWorld(ranges.Checked, jax_types.Environment):
     is_noisy = jax_types.any_in_batch(jnp.asarray(params.noise) > 0.0)
     direction = jax.lax.cond(is_noisy, disturb, lambda: jnp.asarray(action, jnp.int32))
     position = jnp.where(free[direction], targets[direction], state.position)
-    state = State(position, state.time + 1)
     at_goal = jnp.all(position == jnp.asarray(params.goal, jnp.int32))
     trapped = cells[position[0], position[1]] == grid_maps.TRAP
-    return state, jax_types.transition(
-      self._observe(state),
-      at_goal,
-      terminated=at_goal | trapped,
-      truncated=state.time >= params.time_limit,
-    )
+    return State(position, state.time + 1), at_goal, at_goal | trapped
+
+  def observe(self, state: State) -> jax.Array:
+    return jax_types.one_hot(self.shape, *state.position)
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """uint8 `[RENDERED_PIXELS · rows, RENDERED_PIXELS · columns, 3]`."""
-    # In the order of grid_maps.OPEN, OBSTACLE and TRAP.
-    palette = [COLOURS[name] for name in ("floor", "obstacle", "trap")]
-    image = jnp.asarray(palette, jnp.uint8)[jnp.asarray(params.cells)]
-    image = drawing.dot(image, tuple(params.goal), COLOURS["goal"])
-    image = drawing.dot(image, tuple(state.position), COLOURS["agent"])
-    return drawing.enlarge(image, RENDERED_PIXELS)
+    """The map, the goal and the agent."""
+    cells = jnp.asarray(COLOURS, jnp.uint8)[jnp.asarray(params.cells)]
+    goal, agent = tuple(params.goal), tuple(state.position)
+    return drawing.picture(
+      self.shape, cells, (goal, drawing.GREEN), (agent, drawing.BLUE)
+    )
 
   def _make_map(self) -> grid_maps.Map:
     if not self.world:
@@ -151,6 +137,3 @@ class GridWorld(ranges.Checked, jax_types.Environment):
     return grid_maps.draw(
       self.size, obstacles=self.obstacles, traps=self.traps, world=self.world
     )
-
-  def _observe(self, state: State) -> jax.Array:
-    return jax_types.one_hot(self.shape, *state.position)

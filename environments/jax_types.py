@@ -73,6 +73,46 @@ class Drawable(Protocol):
     ...
 
 
+class Simulation(Environment, Protocol):
+  """An environment whose observations are functions of its states.
+
+  A subclass has the three functions below. If its parameters have a `time_limit`, its
+  states have a `time`, and an episode is truncated after so many steps.
+  """
+
+  def begin(self, key: jax.Array, params: Params) -> State:
+    """The first state of an episode."""
+    ...
+
+  def advance(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, jax.Array, jax.Array | bool]:
+    """The next state, the reward, and whether the task has ended."""
+    ...
+
+  def observe(self, state: State) -> jax.Array:
+    """What the agent sees of a state."""
+    ...
+
+  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
+    """A new episode."""
+    state = self.begin(key, params)
+    return state, restart(self.observe(state))
+
+  def step(
+    self, key: jax.Array, state: State, action: jax.Array, params: Params
+  ) -> tuple[State, dm_env.TimeStep]:
+    """One step."""
+    state, reward, terminated = self.advance(key, state, action, params)
+    has_limit = hasattr(params, "time_limit")
+    return state, transition(
+      self.observe(state),
+      reward,
+      terminated=terminated,
+      truncated=state.time >= params.time_limit if has_limit else False,
+    )
+
+
 def one_hot(shape: tuple[int, ...], *index: jax.Array) -> jax.Array:
   """float32 `[*shape]`: 1 at the index; all zeros if it is outside the array."""
   return jnp.zeros(shape, jnp.float32).at[index].set(1.0, mode="drop")

@@ -21,12 +21,6 @@ GRAVITY = 0.0025
 # A picture shows positions from POSITIONS[0] to 0.6 and heights from 0 to 1.2.
 PIXELS_PER_UNIT = 120
 CAR_RADIUS = 0.04
-COLOURS = {
-  "sky": (230, 230, 230),
-  "ground": (110, 90, 70),
-  "goal": (40, 160, 60),
-  "car": (30, 60, 200),
-}
 
 
 class Params(NamedTuple):
@@ -50,7 +44,7 @@ class State(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class MountainCar(jax_types.Environment):
+class MountainCar(jax_types.Simulation):
   """The sparse MountainCar of paper 1 (Dabney et al., 2021, figures 3 and 8).
 
   Actions 0, 1 and 2 select the force −1, 0 and 1. With noise of variance σ²,
@@ -82,17 +76,14 @@ class MountainCar(jax_types.Environment):
       (2,), np.float32, (low, -MAX_SPEED), (high, MAX_SPEED), "position and velocity"
     )
 
-  def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
-    """The car at rest in the valley."""
+  def begin(self, key: jax.Array, params: Params) -> State:
     low, high = START_POSITIONS
     position = jax.random.uniform(key, (), jnp.float32, low, high)
-    state = State(position, jnp.float32(0.0), jnp.int32(0))
-    return state, jax_types.restart(_observe(state))
+    return State(position, jnp.float32(0.0), jnp.int32(0))
 
-  def step(
+  def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
-  ) -> tuple[State, dm_env.TimeStep]:
-    """Drives one step."""
+  ) -> tuple[State, jax.Array, jax.Array]:
     noise = jnp.sqrt(jnp.float32(params.noise)) * jax.random.normal(key)
     force = jnp.clip(action - 1 + noise, -1.0, 1.0)
     slope = jnp.cos(3 * state.position)
@@ -102,21 +93,14 @@ class MountainCar(jax_types.Environment):
     low, high = POSITIONS
     position = jnp.clip(state.position + velocity, low, high)
     velocity = jnp.where(position == low, 0.0, velocity)
-    state = State(position, velocity, state.time + 1)
     at_goal = position == high
-    return state, jax_types.transition(
-      _observe(state),
-      at_goal,
-      terminated=at_goal,
-      truncated=state.time >= params.time_limit,
-    )
+    return State(position, velocity, state.time + 1), at_goal, at_goal
+
+  def observe(self, state: State) -> jax.Array:
+    return jnp.stack([state.position, state.velocity])
 
   def render(self, state: State, params: Params) -> jax.Array:
-    """The hills, the car as a disc on them, and a post at the goal.
-
-    Returns:
-      uint8 `[144, 216, 3]`.
-    """
+    """The hills, the car as a disc on them, and a post at the goal."""
     width, height = round(1.8 * PIXELS_PER_UNIT), round(1.2 * PIXELS_PER_UNIT)
     # The middle of each pixel; the first row is the top.
     x = (jnp.arange(width)[None, :] + 0.5) / PIXELS_PER_UNIT + POSITIONS[0]
@@ -125,16 +109,13 @@ class MountainCar(jax_types.Environment):
     at_post = (jnp.abs(x - goal) < 0.01) & (y < _hill(goal) + 0.15)
     car_y = _hill(state.position) + CAR_RADIUS
     at_car = (x - state.position) ** 2 + (y - car_y) ** 2 < CAR_RADIUS**2
-    image = drawing.fill((height, width), COLOURS["sky"])
-    image = drawing.paint(image, at_post, COLOURS["goal"])
-    image = drawing.paint(image, y < _hill(x), COLOURS["ground"])
-    return drawing.paint(image, at_car, COLOURS["car"])
+    layers = (
+      *((at_post, drawing.GREEN), (y < _hill(x), drawing.GREY)),
+      (at_car, drawing.BLUE),
+    )
+    return drawing.picture((height, width), drawing.LIGHT, *layers, pixels=1)
 
 
 def _hill(position: jax.Array | float) -> jax.Array:
   """The height drawn at a position: its slope is proportional to the pull downhill."""
   return 0.45 * jnp.sin(3 * jnp.asarray(position)) + 0.55
-
-
-def _observe(state: State) -> jax.Array:
-  return jnp.stack([state.position, state.velocity])
