@@ -25,7 +25,7 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
       or a package or the game's ROM is missing.
   """
   game = _make(name, lambda: environments.atari_adapter.AtariEnvironment, seed=seed)
-  return standard.StandardEnvironment(game, copy=False)  # Each observation is new.
+  return standard.StandardEnvironment(game)
 
 
 def load_batched(

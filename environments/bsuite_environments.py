@@ -41,8 +41,7 @@ def load(bsuite_id: str, *, seed: int) -> standard.StandardEnvironment:
   if isinstance(raw, deep_sea.DeepSea):
     one_hot = raw.observation_spec()
     spec = specs.OneHotArray(one_hot.shape, one_hot.name, lower_triangle=True)
-  # bsuite's environments return a new array at every step: no copy is needed.
-  return standard.StandardEnvironment(raw, observation_spec=spec, copy=False)
+  return standard.StandardEnvironment(raw, spec)
 
 
 def reseed(environment: dm_env.Environment, seed: int) -> None:

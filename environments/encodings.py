@@ -1,5 +1,6 @@
 """How observations are stored and given to networks."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import dm_env
@@ -66,9 +67,7 @@ class Dense:
 
   def __init__(self, spec: dm_env.specs.Array):
     self.spec = spec
-    has_parts = isinstance(spec, specs.JoinedArrays | specs.CategoricalImage)
-    self._join = spec.join if has_parts else None
-    if has_parts or isinstance(spec, specs.ImageWithState):
+    if isinstance(spec, specs.JOINING):
       return
     dtype = np.dtype(np.uint8 if spec.dtype == np.uint8 else np.float32)
     if isinstance(spec, specs.StackedFrames):
@@ -78,8 +77,8 @@ class Dense:
       self.spec = dm_env.specs.Array(shape, dtype, spec.name)
 
   def __call__(self, observation: Any) -> np.ndarray:
-    if self._join is not None and not isinstance(observation, np.ndarray):
-      return self._join(observation)
+    if isinstance(observation, Mapping | tuple) and hasattr(self.spec, "join"):
+      return self.spec.join(observation)
     array = np.asarray(observation, self.spec.dtype)
     return array if array.shape == self.spec.shape else specs.to_image(array)
 

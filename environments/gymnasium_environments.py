@@ -1,7 +1,6 @@
 """gymnasium's environments as dm_env ones."""
 
 import copy
-import importlib
 import inspect
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from gymnasium.envs import registration
 
 from explorax.environments import (
-  atari_environments,
   errors,
   minigrid_views,
   settings,
@@ -20,19 +18,9 @@ from explorax.environments import (
   standard,
 )
 
-# The modules that register environments with gymnasium when they are imported, and how
-# the names begin that each registers. Only these are imported for a name.
-REGISTERING = {
-  "ale_py": ("ALE/",),
-  "flappy_bird_gymnasium": ("FlappyBird-",),
-  "highway_env": ("highway-", "merge-", "roundabout-", "intersection-", "exit-"),
-  "minatar.gym": ("MinAtar/",),
-  "minigrid": ("MiniGrid-", "BabyAI-"),
-  "minihack": ("MiniHack-",),
-  "miniworld": ("MiniWorld-",),
-  "nle": ("NetHack",),
-  "vizdoom.gymnasium_wrapper": ("Vizdoom",),
-}
+# Packages that register environments, by the beginnings of their names: these need no
+# `package:` before the name, as in `gymnasium.make`.
+_PACKAGES = {"ALE/": "ale_py", "BabyAI-": "minigrid", "MiniGrid-": "minigrid"}
 _ARRAYS = (
   gymnasium.spaces.Box,
   gymnasium.spaces.MultiBinary,
@@ -41,6 +29,10 @@ _ARRAYS = (
 
 # Wrappers that learn from what they see, or that show or record episodes.
 _STATEFUL = ("HumanRendering", "NormalizeObservation", "NormalizeReward", "RecordVideo")
+
+
+_RESET = "returns observation, info"
+_STEP = "returns observation, reward, terminated, truncated, info"
 
 
 class GymnasiumEnvironment(dm_env.Environment):
@@ -55,14 +47,11 @@ class GymnasiumEnvironment(dm_env.Environment):
   def __init__(self, environment: gymnasium.Env, *, seed: int):
     """Raises a TypeError if the environment's `reset` does not take a seed."""
     self._environment = environment
-    raw = type(environment.unwrapped)
     try:
       inspect.signature(environment.unwrapped.reset).bind(seed=0)
     except TypeError as error:
-      raise TypeError(
-        f"{raw.__name__}.reset{inspect.signature(raw.reset)} "
-        f"({errors.definition(raw.reset)}) does not take a seed; gymnasium's is "
-        "reset(self, *, seed=None, options=None)."
+      raise self._error(
+        "reset", "does not take a seed", "is reset(self, *, seed=None, options=None)"
       ) from error
     self._view = minigrid_views.of_environment(environment)
     self._seed: int | None = seed
@@ -83,7 +72,7 @@ class GymnasiumEnvironment(dm_env.Environment):
 
   def reset(self) -> dm_env.TimeStep:
     result = self._environment.reset(seed=self._seed)
-    observation, _ = self._values("reset", result, "observation, info")
+    observation, _ = self._values("reset", result, _RESET)
     self._seed = None
     self._reset_next_step = False
     return dm_env.restart(self._observe(observation))
@@ -91,11 +80,16 @@ class GymnasiumEnvironment(dm_env.Environment):
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
       return self.reset()
-    observation, reward, terminated, truncated, _ = self._values(
-      "step",
-      self._environment.step(int(action) + self._first_action),
-      "observation, reward, terminated, truncated, info",
-    )
+    try:
+      result = self._environment.step(int(action) + self._first_action)
+    except ValueError as error:
+      # From a wrapper of gymnasium's, which takes the values apart.
+      if "values to unpack" not in str(error) or errors.users_line(error):
+        raise
+      raise self._error(
+        "step", f"returns another number of values ({error})", _STEP
+      ) from error
+    observation, reward, terminated, truncated, _ = self._values("step", result, _STEP)
     observation = self._observe(observation)
     if _flag("terminated", terminated):
       self._reset_next_step = True
@@ -105,16 +99,21 @@ class GymnasiumEnvironment(dm_env.Environment):
       return dm_env.truncation(reward, observation)
     return dm_env.transition(reward, observation)
 
-  def _values(self, method: str, result: Any, names: str) -> tuple[Any, ...]:
+  def _values(self, method: str, result: Any, expected: str) -> tuple[Any, ...]:
     """The result of a method, if it has these values."""
-    number = names.count(",") + 1
-    if isinstance(result, tuple) and len(result) == number:
+    number = len(result) if isinstance(result, tuple) else 1
+    if number == expected.count(",") + 1:
       return result
+    raise self._error(
+      method, f"returned {number} value{'s' if number > 1 else ''}", expected
+    )
+
+  def _error(self, method: str, does: str, expected: str) -> TypeError:
+    """With the line in which the user's class defines the method."""
     raw = type(self._environment.unwrapped)
-    count = f"{len(result)} values" if isinstance(result, tuple) else "one value"
-    raise TypeError(
-      f"{raw.__name__}.{method} ({errors.definition(getattr(raw, method))}) returned "
-      f"{count}; gymnasium's returns {number}: {names}."
+    place = errors.definition(getattr(raw, method))
+    return TypeError(
+      f"{raw.__name__}.{method} ({place}) {does}; gymnasium's {expected}."
     )
 
   def _observe(self, observation: Any) -> Any:
@@ -162,12 +161,9 @@ def load(
 ) -> standard.StandardEnvironment:
   """Makes the environment that gymnasium has registered by this name.
 
-  The package that registers it is imported first if it is one of `REGISTERING`;
-  `package:Name-v0` imports any package, as in `gymnasium.make`.
-
   Args:
     name: as registered, and arguments of `gymnasium.make` behind it:
-      `FrozenLake-v1/is_slippery=false`.
+      `FrozenLake-v1/is_slippery=false`. `package:Name-v0` imports a package first.
     seed: of the first reset.
     render_mode: gymnasium's; `rgb_array` for an environment that renders itself.
 
@@ -176,7 +172,9 @@ def load(
     TypeError: if agents here do not support its actions or observations.
   """
   gym_id, arguments = settings.split(name)
-  _register(gym_id)
+  for beginning, package in _PACKAGES.items():
+    if gym_id.startswith(beginning) and gym_id not in registration.registry:
+      gym_id = f"{package}:{gym_id}"
   # gymnasium passes on a render mode of None, which some environments do not accept.
   if render_mode is not None:
     arguments["render_mode"] = render_mode
@@ -198,38 +196,13 @@ def load(
 
 def _unknown(gym_id: str, error: Exception) -> str:
   """The error for an id that is not registered."""
-  name, known = f"gym:{gym_id}", names()
-  if gym_id.startswith("ALE/"):
-    name = "atari:" + gym_id.removeprefix("ALE/").partition("-")[0]
-    known = atari_environments.names()
   advice = (
     f": {error} If a package or a module of yours registers it, write "
     f"'gym:MODULE:{gym_id}': every process that makes the environment imports it."
   )
   return f"gymnasium has no environment 'gym:{gym_id}'" + errors.did_you_mean(
-    name, known, advice
+    f"gym:{gym_id}", names(), advice
   )
-
-
-def _register(gym_id: str) -> None:
-  """Imports the known package that registers an environment of this name."""
-  if gym_id in registration.registry:
-    return
-  for module, beginnings in REGISTERING.items():
-    if not gym_id.startswith(beginnings):
-      continue
-    package = module.partition(".")[0]
-    try:
-      imported: Any = importlib.import_module(module)
-    except ImportError as error:
-      raise ValueError(
-        f"'gym:{gym_id}' needs the package {package}, which cannot be imported "
-        f"({error}); install it: pip install {package}."
-      ) from error
-    # Some register theirs in a function, which gymnasium calls no longer.
-    if gym_id not in registration.registry and hasattr(imported, "register_envs"):
-      imported.register_envs()
-    return
 
 
 def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:
@@ -262,7 +235,7 @@ def _spec(space: gymnasium.Space, name: str) -> Any:
     return tuple(_spec(each, name) for each in space)
   if isinstance(space, gymnasium.spaces.Discrete):
     number = specs.number_of_values(f"{name}s", space.n)
-    return specs.DiscreteRange(number, int(space.start), np.int32, name)
+    return specs.DiscreteRange(number, int(space.start), name)
   if isinstance(space, _ARRAYS):
     return dm_env.specs.Array(space.shape, space.dtype, name)
   return space

@@ -1,7 +1,7 @@
 """Specs that extend dm_env's."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import dm_env
@@ -21,7 +21,7 @@ class EnvironmentSpec(NamedTuple):
 
 # An array of floats, or a grey picture, with smaller sides is no image.
 _LEAST_SIDE, _LEAST_SIDE_OF_PICTURE = 5, 36
-_REAL = "bifu"  # The kinds of numpy's dtypes for real numbers.
+REAL = "bifu"  # The kinds of numpy's dtypes for real numbers.
 # An agent has an output for each action, and an input for each value of a discrete
 # observation.
 _MAX_VALUES = 2**20
@@ -49,10 +49,8 @@ class _EqualByArguments(dm_env.specs.Array):
 class DiscreteRange(_EqualByArguments, dm_env.specs.DiscreteArray):
   """The whole numbers from `start` to `start + num_values − 1`, as in gymnasium."""
 
-  def __init__(
-    self, num_values: int, start: int, dtype: Any = np.int32, name: str | None = None
-  ):
-    super().__init__(num_values, dtype, name)
+  def __init__(self, num_values: int, start: int, name: str | None = None):
+    super().__init__(num_values, np.int32, name)
     self.start = start
 
   @property
@@ -81,12 +79,10 @@ class OneHotArray(_EqualByArguments, dm_env.specs.BoundedArray):
     """Makes the spec.
 
     Args:
-      shape: of the array.
-      name: of the array.
+      shape, name: of the array.
       lower_triangle: whether the array is a square matrix whose entries above the
-        diagonal are always 0, as in Deep Sea. Hidden layers then leave out the
-        weights of these entries, which are never trained: the agent is the same, and
-        faster.
+        diagonal are always 0, as in Deep Sea. Hidden layers then have no weights for
+        these entries, which would never be trained.
       start: the number of the first entry, where numbers stand for the array.
     """
     super().__init__(shape, np.float32, 0.0, 1.0, name)
@@ -105,6 +101,10 @@ class OneHotArray(_EqualByArguments, dm_env.specs.BoundedArray):
     where = np.flatnonzero(np.tril(possible) if self.lower_triangle else possible)
     return where.astype(np.int32)
 
+  def join(self, number: Any) -> np.ndarray:
+    """The array for a number of the first entry's `start` or more."""
+    return _vector(number, (), math.prod(self.shape), self.start).reshape(self.shape)
+
 
 class StackedFrames(_EqualByArguments):
   """The newest frames of an episode, joined along the channels: `[H, W, frames · C]`.
@@ -114,13 +114,8 @@ class StackedFrames(_EqualByArguments):
   """
 
   def __init__(
-    self,
-    shape: tuple[int, ...],
-    dtype: Any,
-    num_frames: int,
-    name: str | None = None,
+    self, shape: tuple[int, ...], dtype: Any, num_frames: int, name: str | None = None
   ):
-    """Raises a ValueError if `num_frames` does not divide the number of channels."""
     super().__init__(shape, dtype, name)
     self.num_frames = num_frames
     if num_frames < 1 or len(self.shape) != 3 or self.shape[-1] % num_frames:
@@ -135,98 +130,78 @@ def num_frames(spec: dm_env.specs.Array) -> int:
   return spec.num_frames if isinstance(spec, StackedFrames) else 1
 
 
-class Part(NamedTuple):
-  """An array or a whole number in an observation that consists of several.
-
-  Attributes:
-    path: the keys and positions that lead to it.
-    size: how many numbers it is, or how many values the whole number has.
-    start: the least value of a whole number, which becomes one-hot; None: an array.
-  """
-
-  path: tuple[Any, ...]
-  size: int
-  start: int | None = None
-
-  def __str__(self) -> str:
-    return "".join(f"[{key!r}]" for key in self.path)
-
-  def vector(self, observation: Any) -> np.ndarray:
-    """This part of an observation: float32 `[size]`.
-
-    Raises:
-      ValueError: if the observation has no such part, or another one.
-    """
-    value = observation
-    try:
-      for key in self.path:
-        value = value[key]
-      if self.start is None:
-        return np.asarray(value, np.float32).reshape(self.size)
-      number = np.asarray(value).item()
-      position = range(self.start, self.start + self.size).index(number)
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-      needed = f"{self.size} numbers"
-      if self.start is not None:
-        needed = f"a whole number from {self.start} to {self.start + self.size - 1}"
-      raise ValueError(
-        f"the observation{self} is {value!r:.60}; it must be {needed}"
-      ) from error
-    one_hot = np.zeros(self.size, np.float32)
-    one_hot[position] = 1.0
-    return one_hot
-
-
 class JoinedArrays(_EqualByArguments):
   """Several arrays in dicts or tuples, joined into one float32 vector.
 
   The order is gymnasium's (`gymnasium.spaces.flatten`): dicts by their sorted keys.
   """
 
-  def __init__(self, parts: tuple[Part, ...], name: str | None = None):
-    self.parts = tuple(Part(tuple(path), size, start) for path, size, start in parts)
-    super().__init__((sum(part.size for part in self.parts),), np.float32, name)
+  def __init__(
+    self,
+    parts: tuple[tuple[tuple[Any, ...], int, int | None], ...],
+    name: str | None = None,
+  ):
+    """Makes the spec.
+
+    Args:
+      parts: (path, size, start) of each array: the keys that lead to it, and how many
+        numbers it is; or of each whole number, which becomes one-hot: how many values
+        it has, and the least one. `start` is None for arrays.
+      name: of the vector.
+    """
+    self.parts = tuple((tuple(path), size, start) for path, size, start in parts)
+    super().__init__((sum(size for _, size, _ in self.parts),), np.float32, name)
 
   def join(self, observation: Any) -> np.ndarray:
     """Dicts and tuples as the vector."""
-    return np.concatenate([part.vector(observation) for part in self.parts])
+    return np.concatenate([_vector(observation, *part) for part in self.parts])
+
+
+def _vector(
+  observation: Any, path: tuple[Any, ...], size: int, start: int | None
+) -> np.ndarray:
+  """A part of an observation, float32 `[size]`; arguments as in `JoinedArrays`."""
+  value, vector = observation, np.zeros(size, np.float32)
+  try:
+    for key in path:
+      value = value[key]
+    if start is None:
+      return np.asarray(value, np.float32).reshape(size)
+    vector[range(start, start + size).index(np.asarray(value).item())] = 1.0
+  except (KeyError, IndexError, TypeError, ValueError) as error:
+    needed = f"{size} numbers"
+    if start is not None:
+      needed = f"a whole number from {start} to {start + size - 1}"
+    raise ValueError(
+      f"the observation{_keys(path)} is {value!r:.60}; it must be {needed}"
+    ) from error
+  return vector
 
 
 def joined(leaves: Iterable[tuple[tuple[Any, ...], Any]]) -> JoinedArrays:
-  """The spec of the vector for `leaves`.
+  """The spec of the vector for specs with their paths.
 
   Raises:
     TypeError: if one of them is not an array of real numbers.
   """
-  return JoinedArrays(tuple(_part(path, spec) for path, spec in leaves))
+  parts: list[tuple[tuple[Any, ...], int, int | None]] = []
+  for path, spec in leaves:
+    if isinstance(spec, dm_env.specs.DiscreteArray):
+      number = number_of_values("observations", spec.num_values)
+      parts.append((path, number, int(spec.minimum)))
+    elif isinstance(spec, dm_env.specs.Array) and spec.dtype.kind in REAL:
+      parts.append((path, math.prod(spec.shape), None))
+    else:
+      raise TypeError(
+        f"the part {_keys(path)} of the environment's observations is {spec!r:.60}, "
+        "but agents here take arrays of real numbers: leave it out or encode it, for "
+        "instance with gymnasium.wrappers.FilterObservation or TransformObservation."
+      )
+  return JoinedArrays(tuple(parts))
 
 
-def leaves(
-  spec: Any, path: tuple[Any, ...] = ()
-) -> Iterator[tuple[tuple[Any, ...], Any]]:
-  """The path and the spec of each array in dicts, tuples and lists."""
-  if isinstance(spec, Mapping):
-    for key in sorted(spec):
-      yield from leaves(spec[key], (*path, key))
-  elif isinstance(spec, tuple | list):
-    for key, item in enumerate(spec):
-      yield from leaves(item, (*path, key))
-  else:
-    yield path, spec
-
-
-def _part(path: tuple[Any, ...], spec: Any) -> Part:
-  if isinstance(spec, dm_env.specs.DiscreteArray):
-    number = number_of_values("observations", spec.num_values)
-    return Part(path, number, int(spec.minimum))
-  part = Part(path, math.prod(getattr(spec, "shape", None) or ()))
-  if not isinstance(spec, dm_env.specs.Array) or spec.dtype.kind not in _REAL:
-    raise TypeError(
-      f"the part {part} of the environment's observations is {spec!r:.60}, but agents "
-      "here take arrays of real numbers: leave it out or encode it, for instance with "
-      "gymnasium.wrappers.FilterObservation or TransformObservation."
-    )
-  return part
+def _keys(path: tuple[Any, ...]) -> str:
+  return "".join(f"[{key!r}]" for key in path)
 
 
 class CategoricalImage(_EqualByArguments):
@@ -245,10 +220,9 @@ class CategoricalImage(_EqualByArguments):
     """Makes the spec.
 
     Args:
-      shape: `(H, W, C)`.
+      shape, name: of the array.
       channels: the name and n_c of each channel.
       left_out: parts of the environment's observations that are not in the image.
-      name: of the array.
     """
     super().__init__(shape, np.uint8, name)
     self.channels = tuple((str(label), int(number)) for label, number in channels)
@@ -256,7 +230,6 @@ class CategoricalImage(_EqualByArguments):
 
   @property
   def num_categories(self) -> tuple[int, ...]:
-    """n_c of each channel."""
     return tuple(number for _, number in self.channels)
 
   def join(self, observation: Mapping[str, Any]) -> np.ndarray:
@@ -313,6 +286,10 @@ class ImageWithState(_EqualByArguments):
     return np.concatenate([image, row])
 
 
+# Specs whose arrays are made by `join`, and stay as they are.
+JOINING = (JoinedArrays, CategoricalImage, ImageWithState)
+
+
 class IndexArray(_EqualByArguments, dm_env.specs.BoundedArray):
   """The index of a one-hot array: its 1 is in `entries[index]`; −1 for all zeros.
 
@@ -338,31 +315,23 @@ def to_image(array: Any) -> Any:
   image if it is uint8 with sides of at least 5 pixels (36 of `[H, W]`), or of floats
   with sides of at least 36. Where the shape leaves a doubt, nothing changes.
   """
-  shape = array.shape
-  axes = _image_axes(shape, np.dtype(array.dtype))
-  if axes is None:
-    return array
-  height, width, *channels = (shape[axis] for axis in axes)
-  return array.transpose(axes).reshape(height, width, math.prod(channels))
-
-
-def _image_axes(shape: tuple[int, ...], dtype: np.dtype) -> tuple[int, ...] | None:
-  """The order of axes that makes an array an image; None: it stays as it is."""
-  is_bytes = dtype == np.uint8
+  dtype, shape = np.dtype(array.dtype), array.shape
   if len(shape) == 2:
-    return (0, 1) if is_bytes and min(shape) >= _LEAST_SIDE_OF_PICTURE else None
-  least = _LEAST_SIDE if is_bytes else _LEAST_SIDE_OF_PICTURE
-  is_image = is_bytes or dtype.kind == "f"
-  if not is_image or len(shape) not in (3, 4) or sorted(shape[-3:])[1] < least:
-    return None
-  frames = tuple(range(len(shape) - 3))
-  a, b, c = range(len(frames), len(shape))
+    is_picture = dtype == np.uint8 and min(shape) >= _LEAST_SIDE_OF_PICTURE
+    return array[..., None] if is_picture else array
+  least = _LEAST_SIDE if dtype == np.uint8 else _LEAST_SIDE_OF_PICTURE
+  is_image = (dtype == np.uint8 or dtype.kind == "f") and len(shape) in (3, 4)
+  if not is_image or sorted(shape[-3:])[1] < least:
+    return array
+  frames = array if len(shape) == 4 else array[None]
   first, second, third = shape[-3:]
   if third < min(first, second) or first == second != third:
-    return (a, b, *frames, c) if frames else None
-  if first < min(second, third) or second == third != first:
-    return (b, c, *frames, a)
-  return None
+    frames = frames.transpose(1, 2, 0, 3)
+  elif first < min(second, third) or second == third != first:
+    frames = frames.transpose(2, 3, 0, 1)
+  else:
+    return array
+  return frames.reshape(*frames.shape[:2], -1)
 
 
 def number_of_values(quantity: str, number: Any) -> int:
@@ -379,16 +348,6 @@ def number_of_values(quantity: str, number: Any) -> int:
   return int(number)
 
 
-# Specs of observations that `from_record` reads, by the name of their class.
-_RECORDED = {
-  cls.__name__: cls
-  for cls in (
-    *(dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState),
-    *(JoinedArrays, CategoricalImage),
-  )
-}
-
-
 def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
   """A spec in JSON's types, for `from_record`."""
   arguments = spec.observations._get_constructor_kwargs()
@@ -400,20 +359,25 @@ def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
   }
 
 
-def from_record(record: Any) -> EnvironmentSpec:
-  """The inverse of `to_record`; JSON's lists become tuples.
+# By their names in records.
+_CLASSES = {
+  x.__name__: x
+  for x in (
+    *(dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState),
+    *(JoinedArrays, CategoricalImage),
+  )
+}
 
-  Raises:
-    ValueError: if the record is none of `to_record`'s.
-  """
+
+def from_record(record: Any) -> EnvironmentSpec:
+  """The inverse of `to_record`; a ValueError for anything else."""
   try:
-    arguments = dict(record["observations"])
-    cls = _RECORDED[arguments.pop("class")]
+    arguments = {key: _tuples(x) for key, x in record["observations"].items()}
     return EnvironmentSpec(
-      cls(**{key: _tuples(value) for key, value in arguments.items()}),
+      _CLASSES[arguments.pop("class")](**arguments),
       dm_env.specs.DiscreteArray(record["num_actions"], np.int32, "action"),
     )
-  except (KeyError, TypeError, ValueError) as error:
+  except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise ValueError(
       f"the spec {record!r:.60} of an environment cannot be read ({error})."
     ) from error

@@ -2,23 +2,15 @@
 
 import math
 import random
-from collections.abc import Mapping
 from typing import Any
 
 import dm_env
 import numpy as np
+import tree
 
 from explorax.environments import encodings, errors, specs
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
-# Specs that are already as agents take them.
-_OURS = (
-  specs.OneHotArray,
-  specs.ImageWithState,
-  specs.CategoricalImage,
-  specs.JoinedArrays,
-)
-_REAL = "bifu"  # The kinds of numpy's dtypes for real numbers.
 _REWARD_SPEC = dm_env.specs.Array((), np.float32, "reward")
 _DISCOUNT_SPEC = dm_env.specs.BoundedArray((), np.float32, 0.0, 1.0, "discount")
 
@@ -46,9 +38,7 @@ class StandardEnvironment(dm_env.Environment):
   def __init__(
     self,
     environment: dm_env.Environment,
-    *,
     observation_spec: dm_env.specs.Array | None = None,
-    copy: bool = True,
   ):
     """Wraps an environment.
 
@@ -56,31 +46,29 @@ class StandardEnvironment(dm_env.Environment):
       environment: the environment.
       observation_spec: a more specific spec than the environment's own, for example
         `specs.OneHotArray`; the environment's own by default.
-      copy: copy every observation, for environments that write the next one into
-        the same array. Without it an observation is copied only to convert it.
 
     Raises:
       TypeError: if the actions are not discrete, or observations are not arrays of
         numbers.
     """
-    actions = _discrete_actions(environment.action_spec())
     self._environment = environment
+    actions = environment.action_spec()
+    if not isinstance(actions, dm_env.specs.DiscreteArray):
+      raise TypeError(
+        f"the environment's actions are {actions!r:.80}, but agents here choose one of "
+        "a finite set, a dm_env.specs.DiscreteArray or gymnasium.spaces.Discrete: "
+        "number the combinations of several choices, or some values of a continuous "
+        "action, for instance with gymnasium.wrappers.TransformAction."
+      )
+    number = specs.number_of_values("actions", actions.num_values)
     self._action_type = actions.dtype.type
-    self._action_spec = dm_env.specs.DiscreteArray(
-      actions.num_values, np.int32, actions.name
-    )
-    spec = observation_spec or environment.observation_spec()
-    self._path: tuple[Any, ...] = ()  # To the only array of a dict or tuple.
-    if isinstance(spec, Mapping | tuple | list):
-      leaves = [*specs.leaves(spec)]
-      self._path, spec = leaves[0] if len(leaves) == 1 else ((), specs.joined(leaves))
-    self._observation_spec = standard_spec(spec)
-    self._join: Any = None
-    if isinstance(spec, specs.JoinedArrays):
-      self._join = spec.join
-    elif isinstance(spec, dm_env.specs.DiscreteArray):
-      self._join = specs.Part((), int(spec.num_values), int(spec.minimum)).vector
-    self._copies = copy
+    self._action_spec = dm_env.specs.DiscreteArray(number, np.int32, actions.name)
+    leaves = tree.flatten_with_path(observation_spec or environment.observation_spec())
+    self._path: tuple[Any, ...]  # To the only array of a dict or tuple.
+    self._path, spec = leaves[0] if len(leaves) == 1 else ((), specs.joined(leaves))
+    self._observation_spec = _standard_spec(spec)
+    has_parts = isinstance(spec, specs.JoinedArrays | dm_env.specs.DiscreteArray)
+    self._join: Any = self._observation_spec.join if has_parts else None
     self._shape = self._observation_spec.shape
     self._dtype = self._observation_spec.dtype
     self._check_finite = self._dtype == np.float32 and not isinstance(
@@ -131,15 +119,12 @@ class StandardEnvironment(dm_env.Environment):
       self._reset_next_step = True
     elif step_type != dm_env.StepType.MID:
       raise self._error(f"the environment returned the step type {step_type!r}")
-    reward, discount = (
-      self._number("reward", reward),
-      self._number("discount", discount),
-    )
+    reward = self._number("reward", reward)
+    discount = self._number("discount", discount)
     # Also false for NaN, and for values that float32 would round to infinity.
     if not -_FLOAT32_MAX <= reward <= _FLOAT32_MAX:
       # A whole number may be too large for a float, too.
-      value = math.inf if isinstance(reward, int) else reward
-      raise self._non_finite("reward", value)
+      raise self._non_finite("reward", math.inf if isinstance(reward, int) else reward)
     if not 0.0 <= discount <= 1.0:
       raise self._error(
         f"the environment returned a discount of {discount}, which is not between 0 (a "
@@ -163,36 +148,35 @@ class StandardEnvironment(dm_env.Environment):
     """A reward or a discount as one number."""
     if isinstance(value, float | int | np.floating):
       return value
-    array = self._real(quantity, value)
-    if array.ndim:
-      raise self._error(
-        f"the environment returned the {quantity} {value!r:.60}, and not one number",
-        TypeError,
-      )
-    return array.item()
+    return self._real(quantity, value, ndim=0).item()
 
-  def _real(self, quantity: str, value: Any) -> np.ndarray:
+  def _real(self, quantity: str, value: Any, ndim: int | None = None) -> np.ndarray:
     """`value` as an array; no strings, dates, complex, masked or missing numbers."""
     array = value if type(value) is np.ndarray else np.asarray(value)
-    if array.dtype.kind in _REAL and not isinstance(value, np.ma.MaskedArray):
+    is_real = array.dtype.kind in specs.REAL and not isinstance(
+      value, np.ma.MaskedArray
+    )
+    if is_real and ndim in (None, array.ndim):
       return array
-    shown = " ".join(repr(value).split())
+    text, needed = (
+      " ".join(repr(value).split()),
+      "numbers" if ndim is None else "number",
+    )
     raise self._error(
-      f"the environment returned {shown:.60} as the {quantity}, and no real numbers",
+      f"the environment returned {text:.60} as the {quantity}, and not real {needed}",
       TypeError,
     )
 
   def _observe(self, observation: Any) -> np.ndarray:
-    if self._path:
-      for key in self._path:
-        observation = observation[key]
-    if self._join is not None:
+    for key in self._path:
+      observation = observation[key]
+    if self._join is None:
+      array = self._converted(self._real("observation", observation))
+    else:
       try:
         array = self._join(observation)
       except ValueError as error:
         raise self._error(str(error)) from error
-    else:
-      array = self._converted(self._real("observation", observation))
     # If x has a NaN or an infinity, x·x is not finite; it takes a third of the time of
     # np.isfinite(x).all(). x·x may also overflow: only then does the second check run.
     if (
@@ -200,27 +184,25 @@ class StandardEnvironment(dm_env.Environment):
       and not math.isfinite(np.vdot(array, array))
       and not np.isfinite(array).all()
     ):
-      flat = array.ravel()
-      raise self._non_finite("observation", flat[np.argmin(np.isfinite(flat))])
+      raise self._non_finite("observation", array[~np.isfinite(array)][0])
     return array
 
   def _converted(self, observation: np.ndarray) -> np.ndarray:
-    """An array with the dtype and shape of the spec."""
-    array = (np.array if self._copies else np.asarray)(observation, self._dtype)
+    """A copy with the dtype and shape of the spec."""
+    array = np.array(observation, self._dtype)
     if self._dtype == np.uint8 != observation.dtype and (array != observation).any():
       raise self._error(
         "the environment returned an observation with values that its spec's dtype, "
         "uint8, cannot hold"
       )
-    if array.shape == self._shape:
-      return array
-    image = np.ascontiguousarray(specs.to_image(array))
-    if image.shape != self._shape:
+    if array.shape != self._shape:
+      array = np.ascontiguousarray(specs.to_image(array))
+    if array.shape != self._shape:
       raise self._error(
-        f"the environment returned an observation of shape {array.shape}, which is not "
-        f"that of its spec, {self._shape}"
+        f"the environment returned an observation of shape {observation.shape}, which "
+        f"is not that of its spec, {self._shape}"
       )
-    return image
+    return array
 
   def observation_spec(self) -> dm_env.specs.Array:
     return self._observation_spec
@@ -265,32 +247,20 @@ def seed_global_generators(seed: int) -> None:
   np.random.seed(seed % 2**32)
 
 
-def standard_spec(spec: Any) -> dm_env.specs.Array:
+def _standard_spec(spec: Any) -> dm_env.specs.Array:
   """The spec of observations that agents receive, for an environment's own spec.
 
   Raises:
     TypeError: if it is not one of an array of real numbers, or of a whole number.
   """
-  if isinstance(spec, _OURS):
+  if isinstance(spec, (specs.OneHotArray, *specs.JOINING)):
     return spec
   if isinstance(spec, dm_env.specs.DiscreteArray):
     number = specs.number_of_values("observations", spec.num_values)
     return specs.OneHotArray((number,), spec.name, start=int(spec.minimum))
-  if not isinstance(spec, dm_env.specs.Array) or spec.dtype.kind not in _REAL:
+  if not isinstance(spec, dm_env.specs.Array) or spec.dtype.kind not in specs.REAL:
     raise TypeError(
       f"the environment's observations are {spec!r:.80}, but agents here take arrays "
       "of real numbers: encode them as such."
     )
   return encodings.Dense(spec).spec
-
-
-def _discrete_actions(spec: Any) -> dm_env.specs.DiscreteArray:
-  if isinstance(spec, dm_env.specs.DiscreteArray):
-    specs.number_of_values("actions", spec.num_values)
-    return spec
-  raise TypeError(
-    f"the environment's actions are {spec!r:.80}, but agents here choose one of a "
-    "finite set, a dm_env.specs.DiscreteArray or gymnasium.spaces.Discrete: number the "
-    "combinations of several choices, or some values of a continuous action, for "
-    "instance with gymnasium.wrappers.TransformAction."
-  )

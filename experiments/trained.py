@@ -449,13 +449,5 @@ class Policy:
       if image.shape == shape:
         return image
       return np.stack([specs.to_image(np.asarray(each)) for each in array])
-    if not isinstance(spec, specs.OneHotArray) or array.ndim:
-      return array
-    number, one_hot = int(array), np.zeros(spec.shape, np.float32)
-    if not 0 <= number - spec.start < one_hot.size:
-      raise ValueError(
-        f"the observation is {number}; the agent of {self.env} takes {spec.start} to "
-        f"{spec.start + one_hot.size - 1}."
-      )
-    one_hot.flat[number - spec.start] = 1.0
-    return one_hot
+    is_number = isinstance(spec, specs.OneHotArray) and not array.ndim
+    return spec.join(array) if is_number else array

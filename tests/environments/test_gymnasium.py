@@ -138,8 +138,12 @@ class Seedless(Scripted):
   ("make", "message"),
   [
     (FourValues, r"FourValues.step \(test_gymnasium.py:\d+\) returned 4 values"),
-    (OneValue, r"OneValue.reset \(test_gymnasium.py:\d+\) returned one value"),
-    (Seedless, r"reset\(self\) \(test_gymnasium.py:\d+\) does not take a seed"),
+    (
+      lambda: gymnasium.wrappers.TimeLimit(FourValues(), 9),
+      r"FourValues.step \(test_gymnasium.py:\d+\) .*expected 5, got 4",
+    ),
+    (OneValue, r"OneValue.reset \(test_gymnasium.py:\d+\) returned 1 value;"),
+    (Seedless, r"Seedless.reset \(test_gymnasium.py:\d+\) does not take a seed"),
     (
       lambda: gymnasium.make_vec("CartPole-v1", num_envs=2),
       r"VectorEnv is a vector of 2 environments",

@@ -1,6 +1,5 @@
 """Environments that other packages register with gymnasium."""
 
-import pathlib
 import subprocess
 import sys
 
@@ -21,8 +20,7 @@ class Env(gymnasium.Env):
     return self.observation_space.sample(), {}
 
 
-def register_envs():
-  gymnasium.register("MODULE-Room-v0", entry_point=Env)
+gymnasium.register("MODULE-Room-v0", entry_point=Env)
 """
 MAKE = """
 import sys
@@ -34,32 +32,22 @@ except ValueError as error:
 """
 
 
-def make(name: str) -> str:
-  """What a new process says of an environment; the registry lasts as long as one."""
+@pytest.mark.parametrize(
+  ("package", "name", "says"),
+  [
+    ("minigrid", "gym:MiniGrid-Room-v0", "2"),
+    ("minigrid", "gym:MiniGrid-Hall-v0", "gymnasium has no environment"),
+    ("maxigrid", "gym:MaxiGrid-Room-v0", "gym:MODULE:MaxiGrid-Room-v0"),
+    ("maxigrid", "gym:maxigrid:MaxiGrid-Room-v0", "2"),
+  ],
+)
+def test_packages_are_imported_if_named_or_known(
+  package, name, says, tmp_path, monkeypatch
+):
+  monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+  code = PACKAGE.replace("MODULE", name.rpartition(":")[2].partition("-")[0])
+  (tmp_path / f"{package}.py").write_text(code)
   done = subprocess.run(
     [sys.executable, "-c", MAKE, name], capture_output=True, text=True, check=True
   )
-  return done.stdout
-
-
-@pytest.mark.parametrize("calls", ["register_envs()", ""])
-def test_a_package_that_we_know_is_imported(calls, tmp_path, monkeypatch):
-  monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-  code = PACKAGE.replace("MODULE", "MiniGrid") + calls
-  (tmp_path / "minigrid.py").write_text(code)
-  assert make("gym:MiniGrid-Room-v0").split() == ["2"]
-  assert "gymnasium has no environment" in make("gym:MiniGrid-Hall-v0")
-
-
-def test_no_other_package_is_imported(tmp_path, monkeypatch):
-  monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
-  pathlib.Path(tmp_path / "maxigrid.py").write_text(
-    PACKAGE.replace("MODULE", "MaxiGrid") + "register_envs()"
-  )
-  assert "gym:MODULE:MaxiGrid-Room-v0" in make("gym:MaxiGrid-Room-v0")
-  assert make("gym:maxigrid:MaxiGrid-Room-v0").split() == ["2"]
-
-
-def test_a_package_that_is_missing_is_named():
-  said = make("gym:MiniWorld-Hallway-v0")
-  assert "pip install miniworld" in said and said.count("\n") == 1
+  assert says in done.stdout

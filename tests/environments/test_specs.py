@@ -118,7 +118,7 @@ STACKED = specs.StackedFrames((3, 4, 6), np.uint8, 3, "screen")
       [{"left_out": ()}, {"channels": (("object", 4), ("state", 2))}],
       "channels=(('object', 4), ('state', 3)), left_out=('mission',)",
     ),
-    (specs.DiscreteRange(3, -1, name="x"), [{"start": 0}], "start=-1"),
+    (specs.DiscreteRange(3, -1, "x"), [{"start": 0}], "start=-1"),
   ],
 )
 def test_specs_survive_pickling_and_replacing(spec, others, text):
