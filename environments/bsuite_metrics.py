@@ -64,31 +64,21 @@ class SolvedRule:
     """
     treasures = metrics.get("denoised_return", math.nan)
     if "total_bad_episodes" in metrics:
-      bad = metrics["total_bad_episodes"]
+      self.update(episode, metrics["total_bad_episodes"], treasures, has_learnt)
     elif "bad_episode" in metrics:
       self._counted["bad"] += metrics["bad_episode"]
       self._counted["treasures"] += treasures
-      bad, treasures = self._counted.values()
-    else:
-      return
-    self.update(episode, bad, treasures, has_learnt=has_learnt)
+      bad, treasures = self._counted["bad"], self._counted["treasures"]
+      self.update(episode, bad, treasures, has_learnt)
 
   def update(
     self,
     episode: int,
     total_bad_episodes: float,
     treasures: float = math.nan,
-    *,
     has_learnt: bool = True,
   ) -> int | None:
-    """Adds an episode's counts and returns `solved_episode` so far.
-
-    Args:
-      episode: number of ended episodes, including this one.
-      total_bad_episodes: how many of them were bad.
-      treasures: how many of them found the treasure; NaN if unknown.
-      has_learnt: see `add_episode`.
-    """
+    """The same for totals of all episodes so far; returns `solved_episode`."""
     if not 0 <= total_bad_episodes <= episode or episode < 1:
       raise ValueError(
         f"{total_bad_episodes} bad episodes out of {episode} is impossible; count "

@@ -21,10 +21,7 @@ _OURS = {
 
 
 def users_line(error: BaseException) -> str:
-  """`my_env.py:12`: the last line of an error's traceback in the user's own code.
-
-  That is neither our code nor a library's; '' if there is none.
-  """
+  """`my_env.py:12`: an error's last line in the user's own code; '' without one."""
   line = ""
   for frame, number in traceback.walk_tb(error.__traceback__):
     spec = frame.f_globals.get("__spec__")  # Also of `python -m`, in `__main__`.
@@ -55,6 +52,6 @@ def did_you_mean(
   `show` converts a known name for display.
   """
   lower = {key.lower(): key for key in known}
-  near = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.6)
+  near = difflib.get_close_matches(name.lower(), lower)
   meant = " or ".join(repr(show(lower[key])) for key in near)
   return f"; did you mean {meant}?" if near else otherwise

@@ -21,8 +21,7 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
   """Makes the environment `kind:name`.
 
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
-  - `gym:CartPole-v1`: one that is registered with gymnasium; the packages of
-    `gymnasium_environments.REGISTERING`, such as minigrid, are imported if needed.
+  - `gym:CartPole-v1`: one that is registered with gymnasium, or `gym:package:Name-v0`.
     Arguments follow a slash: `gym:FrozenLake-v1/is_slippery=false`.
   - `jax:disco_maze/21`: one written in JAX, with its size if it has one; settings
     follow a comma: `jax:mountain_car,time_limit=500`. See `jax_environments`.
@@ -43,9 +42,6 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
   Args:
     name: as above.
     seed: of all randomness in the environment, at least 0.
-
-  Returns:
-    An environment with fixed conventions; see `standard.StandardEnvironment`.
 
   Raises:
     ValueError: if there is no environment of that name, it cannot be made here, or the
@@ -81,16 +77,9 @@ def evaluation_name(name: str) -> str:
 def make_batched(
   name: str, *, num_envs: int, seed: int
 ) -> batched_types.BatchedEnvironment:
-  """Makes `num_envs` copies of an environment, stepped in C++ threads as a batch.
+  """Makes `num_envs` copies of an Atari game, stepped in C++ threads as a batch.
 
-  Args:
-    name: `atari:Game`, as in `make`; other kinds are not supported.
-    num_envs: number of copies, at least 1.
-    seed: of all randomness in all of them, at least 0.
-
-  Raises:
-    ValueError: if there is no such environment, it cannot be made here, or the seed is
-      negative.
+  Arguments and errors are as of `make`; other kinds are not supported.
   """
   seed = _check_seed(seed)
   kind, _, rest = name.partition(":")
@@ -137,11 +126,7 @@ def list_environments() -> list[tuple[str, str]]:
 
 
 def _module(kind: str) -> Any:
-  """The module for environments of that kind, imported when it is needed.
-
-  bsuite takes a second to import (pandas), and agents import this package only for its
-  specs.
-  """
+  """The module for environments of that kind, imported when it is needed."""
   return importlib.import_module(f"{__package__}.{user_environments.KINDS[kind]}")
 
 

@@ -16,7 +16,7 @@ protocol by `NavixAdapter` and `JumanjiAdapter`.
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import dm_env
 import jax
@@ -31,16 +31,6 @@ _TIME_LIMITS = ("max_steps_in_episode", "max_timesteps")
 # navix's functions of observations that are as in MiniGrid.
 _NAVIX_CELLS = ("symbolic", "symbolic_first_person")
 _NAVIX_TRUNCATION, _NAVIX_TERMINATION = 1, 2
-
-
-class _Step(NamedTuple):
-  """The result of a step, whatever the number of its values."""
-
-  observation: Any
-  state: Any
-  reward: Any
-  terminated: Any
-  truncated: Any
 
 
 class NavixAdapter:
@@ -110,12 +100,8 @@ class GymnaxEnvironment(jax_types.Environment):
     """Wraps `environment`; traces its functions once, without running them.
 
     Args:
-      environment: of the protocol.
+      environment: of the protocol; else a TypeError.
       params: the parameters; `environment.default_params` by default, or none.
-
-    Raises:
-      TypeError: if the environment does not follow the protocol, if its actions are
-        not discrete, or if its `step` loses an episode's last observation.
     """
     self._environment = environment
     self._name = type(environment).__name__
@@ -127,8 +113,16 @@ class GymnaxEnvironment(jax_types.Environment):
     has_step_env = hasattr(type(environment), "step_env")
     self._reset = environment.reset_env if has_step_env else environment.reset
     self._step = environment.step_env if has_step_env else environment.step
-    _check_signature("reset", self._reset, (1, 2), "(key[, params])")
-    _check_signature("step", self._step, (2, 3, 4), "([key, ]state, action[, params])")
+    for name, function, numbers, wanted in (
+      ("reset", self._reset, (1, 2), "(key[, params])"),
+      ("step", self._step, (2, 3, 4), "([key, ]state, action[, params])"),
+    ):
+      if _num_parameters(function) not in numbers:
+        raise TypeError(
+          f"{name}{inspect.signature(function)} is no pure function of JAX: it must "
+          f"take {wanted}; an environment that keeps a state must be a "
+          "dm_env.Environment or a gymnasium.Env."
+        )
     self._resets_itself = hasattr(environment, "step_env") and not has_step_env
     self._num_actions = _num_actions(environment, params)
     space = _space(environment, "observation_space", params)
@@ -150,7 +144,6 @@ class GymnaxEnvironment(jax_types.Environment):
   def reset(
     self, key: jax.Array, params: jax_types.Params
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
-    """Starts an episode."""
     observation, state = self._begin(key, params)
     return self._fixed(state), jax_types.restart(self._one_array(observation))
 
@@ -161,35 +154,30 @@ class GymnaxEnvironment(jax_types.Environment):
     action: jax.Array,
     params: jax_types.Params,
   ) -> tuple[jax_types.State, dm_env.TimeStep]:
-    """Takes one step."""
-    after = self._advance(key, state, action, params)
-    return self._fixed(after.state), jax_types.transition(
-      self._one_array(after.observation),
-      after.reward,
-      terminated=jnp.asarray(after.terminated, bool),
-      truncated=jnp.asarray(after.truncated, bool),
+    observation, state, reward, *ends = self._advance(key, state, action, params)
+    terminated, truncated = (jnp.asarray(end, bool) for end in ends)
+    return self._fixed(state), jax_types.transition(
+      self._one_array(observation), reward, terminated=terminated, truncated=truncated
     )
 
   def _begin(self, key: jax.Array, params: Any) -> tuple[Any, Any]:
     """(observation, state)."""
     result = self._reset(*(key, params)[: _num_parameters(self._reset)])
-    if type(result) is not tuple or len(result) != 2:
-      raise TypeError(
-        f"reset() of {self._name} returned {_count(result)}; it must return "
-        "(observation, state)."
-      )
-    return result
+    return self._values("reset", result, (2,), "(observation, state)")
 
-  def _advance(self, key: jax.Array, state: Any, action: Any, params: Any) -> _Step:
+  def _advance(
+    self, key: jax.Array, state: Any, action: Any, params: Any
+  ) -> tuple[Any, ...]:
+    """(observation, state, reward, terminated, truncated)."""
     arguments: tuple[Any, ...] = (key, state, action, params)
     number = _num_parameters(self._step)
-    result = self._step(*(arguments[1:3] if number == 2 else arguments[:number]))
-    if type(result) is not tuple or not 4 <= len(result) <= 6:
-      raise TypeError(
-        f"step() of {self._name} returned {_count(result)}; it must return "
-        "(observation, state, reward, done[, info]) or (observation, state, reward, "
-        "terminated, truncated, info)."
-      )
+    result = self._values(
+      "step",
+      self._step(*(arguments[1:3] if number == 2 else arguments[:number])),
+      (4, 5, 6),
+      "(observation, state, reward, done[, info]) or (observation, state, reward, "
+      "terminated, truncated, info)",
+    )
     observation, state, reward, *ends = result
     info = ends.pop() if len(ends) > 1 else {}
     if isinstance(info, dict) and "final_observation" in info:
@@ -202,7 +190,19 @@ class GymnaxEnvironment(jax_types.Environment):
       )
     if len(ends) == 1:
       ends = self._ends(ends[0], state, params)
-    return _Step(observation, state, reward, *ends)
+    return observation, state, reward, *ends
+
+  def _values(
+    self, method: str, result: Any, numbers: tuple[int, ...], wanted: str
+  ) -> tuple[Any, ...]:
+    """A method's result, if it has so many values; an object with fields is one."""
+    number = len(result) if type(result) is tuple else 1
+    if number not in numbers:
+      raise TypeError(
+        f"{method}() of {self._name} returned {number} value(s); it must return "
+        f"{wanted}."
+      )
+    return result
 
   def _ends(self, done: Any, state: Any, params: Any) -> list[Any]:
     """[terminated, truncated] of a `done` that may be both."""
@@ -233,14 +233,16 @@ class GymnaxEnvironment(jax_types.Environment):
     key = jax.eval_shape(jax.random.PRNGKey, 0)
     action = jax.ShapeDtypeStruct((), jnp.int32)
     observation, first = jax.eval_shape(self._begin, key, params)
-    after = jax.eval_shape(self._advance, key, first, action, params)
-    for quantity in ("reward", "terminated", "truncated"):
-      if shape := np.shape(getattr(after, quantity)):
+    _, state, *numbers = jax.eval_shape(self._advance, key, first, action, params)
+    for name, number in zip(
+      ("reward", "terminated", "truncated"), numbers, strict=True
+    ):
+      if shape := np.shape(number):
         raise TypeError(
-          f"step() of {self._name} returns {quantity!r} of shape {shape}; agents here "
-          "are one agent in one environment: it must be a scalar."
+          f"step() of {self._name} returns {name!r} of shape {shape}; agents here are "
+          "one agent in one environment: it must be a scalar."
         )
-    dtypes = jax.tree.map(lambda x: x.dtype, after.state)
+    dtypes = jax.tree.map(lambda x: x.dtype, state)
     if any(jnp.issubdtype(x, jax.dtypes.prng_key) for x in jax.tree.leaves(dtypes)):
       raise TypeError(
         f"the state of {self._name} contains a typed key, which no checkpoint can "
@@ -258,15 +260,12 @@ class GymnaxEnvironment(jax_types.Environment):
 def adapt(
   candidate: Any,
 ) -> tuple[jax_types.Environment, jax_types.Params] | None:
-  """(environment, parameters), if `candidate` has pure `reset` and `step` functions.
+  """(environment, parameters), if `candidate` has `reset` and `step`; else None.
 
   Args:
     candidate: a `jax_types.Environment` or an environment for `GymnaxEnvironment`, of
       navix or of jumanji, alone or in a tuple with its parameters (`gymnax.make`
       returns such a tuple).
-
-  Returns:
-    The environment and its parameters; None if it has no such functions.
   """
   is_pair = isinstance(candidate, tuple) and len(candidate) == 2
   environment, params = candidate if is_pair else (candidate, None)
@@ -275,33 +274,16 @@ def adapt(
   ours = ("default_params", "observation_spec", "reset", "step")
   if not all(callable(getattr(environment, name, None)) for name in ours):
     libraries = [cls.__module__.partition(".")[0] for cls in type(environment).__mro__]
-    adapters = [_ADAPTERS[library] for library in libraries if library in _ADAPTERS]
-    if adapters:
-      environment = adapters[0](environment)
+    for library in set(libraries) & {*_ADAPTERS}:
+      environment = _ADAPTERS[library](environment)
     environment = GymnaxEnvironment(environment, params)
   return environment, environment.default_params() if params is None else params
-
-
-def _count(result: Any) -> str:
-  """In words: only a tuple is several values; an object with fields is one."""
-  return f"{len(result)} values" if type(result) is tuple else "one value"
 
 
 def _num_parameters(function: Callable[..., Any]) -> int:
   """The number of positional arguments of a function."""
   parameters = inspect.signature(function).parameters.values()
   return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
-
-
-def _check_signature(
-  name: str, function: Callable[..., Any], numbers: tuple[int, ...], wanted: str
-) -> None:
-  if _num_parameters(function) not in numbers:
-    raise TypeError(
-      f"{name}{inspect.signature(function)} is no pure function of JAX: it must take "
-      f"{wanted}; an environment that keeps a state must be a "
-      "dm_env.Environment or a gymnasium.Env."
-    )
 
 
 def _space(environment: Any, name: str, params: Any) -> Any:

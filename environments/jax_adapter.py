@@ -24,13 +24,7 @@ class JaxEnvironment(dm_env.Environment):
     *,
     seed: int,
   ):
-    """Wraps `environment`.
-
-    Args:
-      environment: hashable, see `jax_types.Environment`.
-      params: of its functions; None: its defaults.
-      seed: of all randomness in it, at least 0.
-    """
+    """Wraps `environment`; without `params`, with its default ones."""
     self._environment = environment
     params = environment.default_params() if params is None else params
     # On the device, with fixed dtypes: neither transferred nor compiled again.
@@ -50,8 +44,8 @@ class JaxEnvironment(dm_env.Environment):
     self._key = jax.random.PRNGKey(np.random.SeedSequence(seed).generate_state(1)[0])
 
   def reset(self) -> dm_env.TimeStep:
-    self._key, self._state, timestep = _reset(
-      self._environment, self._key, self._params
+    self._key, self._state, timestep = _advance(
+      self._environment, "reset", self._key, self._params
     )
     self._reset_next_step = False
     return dm_env.restart(jax.device_get(timestep.observation))
@@ -65,9 +59,8 @@ class JaxEnvironment(dm_env.Environment):
         f"the action is {action}; this environment's are 0 to "
         f"{self._environment.num_actions - 1}."
       )
-    self._key, self._state, timestep = _step(
-      self._environment, self._key, self._state, np.int32(action), self._params
-    )
+    arguments = (self._key, self._state, np.int32(action), self._params)
+    self._key, self._state, timestep = _advance(self._environment, "step", *arguments)
     step_type, reward, discount, observation = jax.device_get(timestep)
     self._reset_next_step = bool(step_type == dm_env.StepType.LAST)
     return dm_env.TimeStep(
@@ -76,27 +69,22 @@ class JaxEnvironment(dm_env.Environment):
 
   def episode_metrics(self) -> dict[str, float]:
     """The environment's `metrics` of the episode so far."""
-    self._check_begun("measure")
-    metrics = jax.device_get(_metrics(self._environment, self._state, self._params))
+    metrics = jax.device_get(self._read("metrics"))
     return {name: float(value) for name, value in metrics.items()}
 
   def render(self) -> np.ndarray:
-    """A picture of the current state: uint8 `[H, W, 3]`.
-
-    Raises:
-      NotImplementedError: if the environment has none.
-    """
+    """A picture of the current state, uint8 `[H, W, 3]`; or a NotImplementedError."""
     if not isinstance(self._environment, jax_types.Drawable):
       raise NotImplementedError(
         f"{type(self._environment).__name__} has no picture of itself; give it a "
         "method render(state, params) that returns uint8 [H, W, 3]."
       )
-    self._check_begun("draw")
-    return np.array(_render(self._environment, self._state, self._params))
+    return np.array(self._read("render"))
 
-  def _check_begun(self, what: str) -> None:
+  def _read(self, method: str) -> Any:
     if self._state is None:
-      raise ValueError(f"there is no episode to {what} yet; call reset() first.")
+      raise ValueError("there is no episode yet; call reset() first.")
+    return _read(self._environment, method, self._state, self._params)
 
   def observation_spec(self) -> dm_env.specs.Array:
     return self._environment.observation_spec()
@@ -105,35 +93,16 @@ class JaxEnvironment(dm_env.Environment):
     return dm_env.specs.DiscreteArray(self._environment.num_actions, np.int32, "action")
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _reset(
-  environment: jax_types.Environment, key: jax.Array, params: jax_types.Params
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _advance(
+  environment: jax_types.Environment, method: str, key: jax.Array, *arguments: Any
 ) -> tuple[jax.Array, jax_types.State, dm_env.TimeStep]:
-  key, reset_key = jax.random.split(key)
-  return key, *environment.reset(reset_key, params)
+  """The next key, and the result of `reset` or `step` with a key of its own."""
+  key, own_key = jax.random.split(key)
+  return key, *getattr(environment, method)(own_key, *arguments)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _step(
-  environment: jax_types.Environment,
-  key: jax.Array,
-  state: jax_types.State,
-  action: Any,
-  params: jax_types.Params,
-) -> tuple[jax.Array, jax_types.State, dm_env.TimeStep]:
-  key, step_key = jax.random.split(key)
-  return key, *environment.step(step_key, state, action, params)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _metrics(
-  environment: jax_types.Environment, state: jax_types.State, params: jax_types.Params
-) -> dict[str, jax.Array]:
-  return environment.metrics(state, params)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _render(
-  environment: jax_types.Drawable, state: jax_types.State, params: jax_types.Params
-) -> jax.Array:
-  return environment.render(state, params)
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _read(environment: jax_types.Environment, method: str, *arguments: Any) -> Any:
+  """The result of `metrics` or `render`."""
+  return getattr(environment, method)(*arguments)

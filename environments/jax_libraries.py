@@ -9,12 +9,7 @@ import functools
 import importlib
 from typing import Any, NamedTuple
 
-from explorax.environments import (
-  gymnax_adapter,
-  jax_adapter,
-  jax_types,
-  standard,
-)
+from explorax.environments import gymnax_adapter, jax_adapter, jax_types, standard
 
 
 class _Library(NamedTuple):
@@ -28,8 +23,7 @@ class _Library(NamedTuple):
 
 LIBRARIES = {
   "gymnax": _Library(
-    *("gymnax", "gymnax six", "CartPole-v1"),
-    "classic control, bsuite and MinAtar in JAX",
+    "gymnax", "gymnax six", "CartPole-v1", "classic control, bsuite and MinAtar in JAX"
   ),
   "craftax": _Library(
     *("craftax.craftax_env", "craftax", "Craftax-Classic-Symbolic-v1"),
@@ -40,10 +34,7 @@ LIBRARIES = {
     "Atari's games written in JAX, their objects as numbers: 60 steps a second, "
     "neither sticky actions nor a time limit",
   ),
-  "navix": _Library(
-    *("navix", "navix", "Navix-DoorKey-6x6-v0"),
-    "MiniGrid in JAX",
-  ),
+  "navix": _Library("navix", "navix", "Navix-DoorKey-6x6-v0", "MiniGrid in JAX"),
   "jumanji": _Library(
     *("jumanji", "jumanji", "Maze-v0"),
     "combinatorial problems in JAX; their masks of actions are part of the observation",

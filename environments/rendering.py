@@ -33,11 +33,7 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
 
 
 def check(name: str, *, seed: int) -> None:
-  """Refuses an environment without pictures; renders a first one to find out.
-
-  Raises:
-    ValueError: if it has no picture, or rendering fails.
-  """
+  """Raises a ValueError for an environment whose first picture cannot be rendered."""
   environment = make(name, seed=seed)
   try:
     frame = picture(environment, environment.reset())
@@ -60,19 +56,12 @@ def check(name: str, *, seed: int) -> None:
 def picture(
   environment: dm_env.Environment, timestep: dm_env.TimeStep
 ) -> np.ndarray | None:
-  """A picture of `environment` now, uint8 `[H, W, 3]`; None if it has none.
+  """A picture of `environment` at its newest timestep, uint8 `[H, W, 3]`, or None.
 
   It is the result of the environment's `render()`. Without this method, or if it
   returns None or raises NotImplementedError, it is the observation, if that is an
   image of bytes or a one-hot matrix: RGB, or the last channel in grey. Its sides must
-  be at least 5.
-
-  Args:
-    environment: a `standard.StandardEnvironment`, or a user's environment.
-    timestep: its latest.
-
-  Raises:
-    ValueError: if `render()` returns an invalid picture.
+  be at least 5. An invalid picture raises a ValueError.
   """
   raw = standard.unwrap(environment)
   frame = None

@@ -49,7 +49,7 @@ def load(
 
   Raises:
     ValueError: if there is no such module or function.
-    TypeError: if it is not a function, needs other arguments, or does not return an
+    TypeError: if it cannot be called with these arguments, or does not return an
       environment of a supported protocol with discrete actions.
   """
   function_name, arguments = settings.split(function_name)
@@ -60,28 +60,21 @@ def load(
     if near := notation.nearest(module_name, KINDS):
       raise ValueError(f"{error}{near}") from error
     raise
-  if not callable(function):
-    raise TypeError(
-      f"'{name}' is of type {type(function).__name__}; it must be a function that "
-      "returns an environment."
-    )
-  signature = inspect.signature(function)
-  if "seed" in signature.parameters:
-    arguments.setdefault("seed", seed)
   try:
+    signature = inspect.signature(function)
+    if "seed" in signature.parameters:
+      arguments.setdefault("seed", seed)
     signature.bind(**arguments)
   except TypeError as error:
     raise TypeError(
-      f"'{name}' is called with seed=, if it takes it, and the arguments behind its "
-      f"name, as in '{name}/size=8', but its signature is {signature}: {error}."
+      f"'{name}' must be a function that returns an environment, and takes the "
+      f"arguments behind its name, as in '{name}/size=8': {error}."
     ) from error
   standard.seed_global_generators(seed)
   try:
-    environment = function(**arguments)
+    return wrap(function(**arguments), seed=seed)
   except SystemExit as error:
     raise ValueError(f"'{name}' raised SystemExit.") from error
-  try:
-    return wrap(environment, seed=seed)
   except TypeError as error:
     if errors.users_line(error):  # It is of the user's own code.
       raise
