@@ -105,17 +105,6 @@ def test_games_of_a_batch_differ_and_follow_the_seed():
   assert first.shape == (9, 3, 84, 84, 1) and first.dtype == np.uint8
 
 
-def test_frames_handed_out_stay_as_they_are():
-  batched = environments.make_batched(f"atari:Pong/{STILL}", num_envs=2, seed=0)
-  batched.reset()
-  frames = [_step(batched, np.array([2, 3])).frames for _ in range(30)]
-  copies = [each.copy() for each in frames]
-  for _ in range(10):
-    _step(batched, np.array([3, 2]))
-  np.testing.assert_array_equal(np.stack(frames), np.stack(copies))
-  assert len({each.tobytes() for each in copies}) > 10
-
-
 def test_one_game_ends_and_the_others_continue():
   name = f"atari:Breakout/{STILL},life_loss=true"
   batched = environments.make_batched(name, num_envs=2, seed=0)

@@ -150,23 +150,3 @@ def test_sticky_actions_are_the_last_one_done():
   np.testing.assert_array_equal(after.paddle, np.where(again, 6, 4))
   # Five standard deviations of 4000 tosses.
   assert abs(again.mean() - 0.3) < 0.037
-
-
-def test_a_time_limit_truncates_unless_the_ball_is_lost():
-  def last(paddle, time_limit):
-    state, _ = GAME.reset(KEY, PARAMS)
-    state = state._replace(
-      ball=jnp.array([8, 3]),
-      velocity=jnp.array([1, 1]),
-      paddle=jnp.int32(paddle),
-      time=jnp.int32(9),
-    )
-    params = PARAMS._replace(time_limit=time_limit)
-    return step(KEY, state, jnp.int32(STAY), params)[1]
-
-  assert PARAMS.time_limit == 1000
-  assert last(3, 11).step_type == dm_env.StepType.MID
-  truncated = last(4, 10)
-  assert truncated.last() and truncated.discount == 1.0
-  lost = last(5, 10)
-  assert lost.last() and lost.discount == 0.0

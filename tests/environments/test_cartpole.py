@@ -1,6 +1,5 @@
 """Cart-pole, against gymnasium's."""
 
-import dm_env
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -48,14 +47,3 @@ def test_starts_almost_upright_and_at_rest():
   # Independent and uniform over 0.1.
   np.testing.assert_allclose(values.mean(axis=0), 0.0, atol=5 * 0.0289 / 4000**0.5)
   np.testing.assert_allclose(12 * np.cov(values.T) / 0.1**2, np.eye(4), atol=0.1)
-
-
-def test_a_time_limit_truncates_unless_the_pole_falls():
-  def last(angle, time):
-    state = cartpole.State(jnp.float32([0.0, 0.0, angle, 0.0]), jnp.int32(time))
-    return CARTPOLE.step(KEY, state, jnp.int32(0), PARAMS)[1]
-
-  assert last(0.0, 498).step_type == dm_env.StepType.MID
-  truncated, fell = last(0.0, 499), last(0.25, 499)
-  assert truncated.last() and truncated.discount == 1.0
-  assert fell.last() and fell.discount == 0.0

@@ -27,7 +27,6 @@ velocities in each step, and within 1e-10 and 3e-10 over all 400.
 import math
 import pathlib
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -133,11 +132,3 @@ def test_starts_hanging_in_the_middle_almost_at_rest():
   np.testing.assert_allclose(
     timestep.observation, _observations(state.position, state.velocity), atol=1e-6
   )
-
-
-def test_only_the_time_limit_ends_an_episode():
-  assert PARAMS.time_limit == 1000
-  for time, step_type in ((998, dm_env.StepType.MID), (999, dm_env.StepType.LAST)):
-    _, timestep = step(KEY, _state(0.0, 0.0, time), jnp.int32(1), PARAMS)
-    assert timestep.step_type == step_type
-    assert (timestep.reward, timestep.discount) == (1.0, 1.0)

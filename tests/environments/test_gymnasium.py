@@ -91,21 +91,6 @@ def test_actions_and_observations_count_from_zero():
 
 
 @pytest.mark.parametrize(
-  ("space", "dtype"),
-  [
-    (SPACES.Box(0, 255, (4, 4, 1), np.uint8), np.uint8),
-    (SPACES.MultiBinary(5), np.float32),
-    (SPACES.MultiDiscrete([3, 4]), np.float32),
-  ],
-)
-def test_array_spaces(space, dtype):
-  environment = environments.wrap(Scripted(space=space), seed=0)
-  spec = environment.observation_spec()
-  assert (spec.shape, spec.dtype) == (space.shape, dtype)
-  spec.validate(environment.reset().observation)
-
-
-@pytest.mark.parametrize(
   ("spaces", "name"),
   [
     ({"actions": SPACES.Box(-1, 1, (1,))}, "Box"),
@@ -156,11 +141,6 @@ def test_other_protocols_are_refused_with_the_users_line(make, message):
     environment.reset()
     environment.step(0)
   assert "\n" not in str(caught.value)
-
-
-def test_an_id_that_this_process_does_not_know_is_refused_with_advice():
-  with pytest.raises(ValueError, match="'gym:MODULE:Registered-Elsewhere-v3'"):
-    environments.make("gym:Registered-Elsewhere-v3", seed=0)
 
 
 def test_arguments_follow_the_name():

@@ -345,29 +345,6 @@ def test_a_time_limit_of_gymnax_is_a_truncation():
     environments.make("gymnax:Nope", seed=0)
 
 
-def test_no_name_of_a_field_decides_the_protocol():
-  class Odd(NamedTuple):
-    step_type: Any
-    observation: Any
-    reward: Any
-
-  class Walk:
-    num_actions = 2
-
-    def reset(self, key):
-      return jnp.zeros(2), Odd(jnp.int32(0), jnp.ones(3), jnp.float32(9.0))
-
-    def step(self, state, action):
-      state = state._replace(step_type=state.step_type + 1)
-      return jnp.ones(2), state, 1.0, state.step_type == 3
-
-  environment = environments.wrap(Walk(), seed=0)
-  assert environment.reset().observation.tolist() == [0.0, 0.0]
-  steps = [environment.step(0) for _ in range(3)]
-  assert [step.reward for step in steps] == [1.0] * 3
-  assert [step.last() for step in steps] == [False, False, True]
-
-
 def test_navix_and_jumanji_are_found_by_their_modules():
   for make, library in ((Navix, "navix"), (Jumanji, "jumanji")):
     own = type("Own", (make,), {"__module__": f"{library}.environments"})

@@ -87,22 +87,6 @@ def test_frames_are_joined_along_the_channels():
     np.testing.assert_array_equal(image[..., 3 * frame : 3 * frame + 3], frames[frame])
 
 
-def test_agents_see_the_turned_image_of_an_environment():
-  env = Random(SPACES.Box(0, 255, (40, 40, 3), np.uint8), axes=(2, 0, 1))
-  expected, _ = Random(SPACES.Box(0, 255, (40, 40, 3), np.uint8)).reset(seed=0)
-  observation = environments.wrap(env, seed=0).reset().observation
-  np.testing.assert_array_equal(observation, expected)
-
-
-def test_images_of_a_wider_dtype_are_turned_too():
-  env = Random(SPACES.Box(0, 255, (3, 40, 40), np.uint8))
-  pixels = np.arange(4800).reshape(3, 40, 40) % 251
-  env._observe = lambda: pixels
-  observation = environments.wrap(env, seed=0).reset().observation
-  np.testing.assert_array_equal(observation, pixels.transpose(1, 2, 0))
-  assert observation.dtype == np.uint8 and observation.flags.c_contiguous
-
-
 PARTS = SPACES.Dict(
   b=SPACES.Discrete(3, start=2),
   a=SPACES.Box(0, 1, (2, 2), np.float64),
@@ -179,17 +163,3 @@ def test_parts_that_are_no_numbers_are_refused():
     environments.wrap(env, seed=0)
   filtered = gymnasium.wrappers.FilterObservation(env, ["image"])
   assert environments.wrap(filtered, seed=0).reset().observation.shape == (40, 40, 3)
-
-
-def test_advice_on_actions_works():
-  env = Random(SPACES.Box(0, 1, (2,)))
-  env.action_space = SPACES.MultiDiscrete([2, 3])
-  with pytest.raises(TypeError, match="TransformAction"):
-    environments.wrap(env, seed=0)
-  env.step = lambda action: (np.zeros(2), float(action @ [10, 1]), False, False, {})
-  numbered = gymnasium.wrappers.TransformAction(
-    env, lambda action: np.array(divmod(int(action), 3)), SPACES.Discrete(6)
-  )
-  made = environments.wrap(numbered, seed=0)
-  made.reset()
-  assert [made.step(action).reward for action in range(6)] == [0, 1, 2, 10, 11, 12]

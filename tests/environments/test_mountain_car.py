@@ -2,7 +2,6 @@
 
 import math
 
-import dm_env
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -91,16 +90,3 @@ def test_noise_of_that_variance_is_on_the_force_which_is_clipped():
         expected = math.erf(0.5 / (sigma * 2**0.5))
         assert (np.abs(force) < 0.5).mean() == pytest.approx(expected, abs=0.02)
         assert (np.abs(force) < 1 - 1e-4).mean() == pytest.approx(inside, abs=0.02)
-
-
-def test_a_time_limit_truncates_unless_the_goal_is_reached():
-  def last(position, velocity, time_limit):
-    state = _state(position, velocity, time=9)
-    return step(KEY, state, jnp.int32(2), PARAMS._replace(time_limit=time_limit))[1]
-
-  assert PARAMS.time_limit == 5000
-  assert last(-0.5, 0.0, 11).step_type == dm_env.StepType.MID
-  truncated = last(-0.5, 0.0, 10)
-  assert truncated.last() and (truncated.reward, truncated.discount) == (0.0, 1.0)
-  reached = last(0.49, 0.07, 10)
-  assert reached.last() and (reached.reward, reached.discount) == (1.0, 0.0)

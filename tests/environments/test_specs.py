@@ -54,25 +54,6 @@ def test_a_one_above_the_diagonal_is_refused():
   assert np.isnan(networks.make_inputs(encode.spec).linear(index[None], weights)).all()
 
 
-@pytest.mark.parametrize(
-  ("dtype", "stored"),
-  [
-    (np.uint8, np.uint8),
-    (np.float32, np.float32),
-    (np.float64, np.float32),
-    (np.int64, np.float32),
-    (bool, np.float32),
-  ],
-)
-def test_dense_stores_float32_or_uint8(dtype, stored):
-  encode = encodings.Dense(dm_env.specs.Array((2, 2), dtype, "x"))
-  observation = np.array([[0, 1], [1, 0]], dtype)
-  encoded = encode(observation)
-  assert encode.spec.dtype == stored
-  encode.spec.validate(encoded)
-  np.testing.assert_array_equal(encoded, observation.astype(stored))
-
-
 WITH_STATE = specs.ImageWithState((3, 4, 2), ("x", "y", "keys"), "screen")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import specs, standard
+from explorax.environments import standard
 
 pytestmark = pytest.mark.ops
 
@@ -79,38 +79,6 @@ def test_stepping_after_an_end_or_before_a_reset_starts_an_episode():
   assert environment.step(1).last()
   assert environment.step(2).first()
   assert raw.actions_seen == [1]
-
-
-def test_observations_outlive_a_buffer_that_is_written_again():
-  class OneBuffer(fakes.FakeEnvironment):
-    buffer = np.zeros((3,), np.float32)
-
-    def _observation(self):
-      self.buffer[:] = self._time
-      return self.buffer
-
-  environment = standard.StandardEnvironment(OneBuffer())
-  kept = [environment.reset().observation]
-  kept += [environment.step(0).observation for _ in range(3)]
-  np.testing.assert_array_equal(np.stack(kept)[:, 0], [0, 1, 2, 3])
-
-
-def test_discrete_observations_become_one_hot():
-  spec = dm_env.specs.DiscreteArray(4)
-  raw = Scripted(
-    [dm_env.restart(np.int64(2)), dm_env.transition(0.0, np.int64(4))], spec
-  )
-  environment = standard.StandardEnvironment(raw)
-  assert isinstance(environment.observation_spec(), specs.OneHotArray)
-  observation = environment.reset().observation
-  environment.observation_spec().validate(observation)
-  np.testing.assert_array_equal(observation, [0, 0, 1, 0])
-  with pytest.raises(ValueError, match=r"a whole number from 0 to 3"):
-    environment.step(0)
-  for odd in (1.5, None, "2", np.nan, [1, 2]):
-    raw = Scripted([dm_env.restart(odd)], spec)
-    with pytest.raises(ValueError, match="it must be a whole number"):
-      standard.StandardEnvironment(raw).reset()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39, np.float32("nan")])
