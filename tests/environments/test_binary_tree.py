@@ -31,13 +31,3 @@ def test_one_of_all_sequences_earns_the_reward(size):
     if timestep.reward:
       earned.append(actions)
   assert earned == [tuple(up)]
-
-
-def test_mappings_are_fair_and_follow_their_seed():
-  drawn = np.stack([binary_tree.action_mapping(seed, 250) for seed in range(40)])
-  assert set(np.unique(drawn)) == {0, 1}
-  # Within 5 standard errors of a half, altogether and at each level.
-  assert abs(drawn.mean() - 0.5) < 5 * 0.5 / drawn.size**0.5
-  assert np.abs(drawn.mean(axis=0) - 0.5).max() < 5 * 0.5 / 40**0.5
-  assert len({row.tobytes() for row in drawn}) == 40
-  np.testing.assert_array_equal(drawn[7], binary_tree.action_mapping(7, 250))

@@ -8,7 +8,7 @@ from explorax.environments import chain, jax_adapter, specs
 WRITTEN_OUT = (0, 1, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 4, 0)
 
 
-@pytest.mark.parametrize("size", [2, 4, 5, 8, 9, 15, 500])
+@pytest.mark.parametrize("size", [2, 5, 500])
 def test_rewards_are_n_zeros_and_an_n(size):
   expected = []
   for n in range(1, 40):

@@ -2,9 +2,7 @@
 
 import warnings
 
-import dm_env
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from bsuite.environments import deep_sea as bsuite_deep_sea
@@ -100,27 +98,3 @@ def test_tosses_have_the_probabilities_of_bsuites(size):
   assert abs(noise.mean()) < error
   assert abs(noise.var() - 1) < error * 2**0.5
   assert abs(np.corrcoef(fails, noise)[0, 1]) < error
-
-
-def test_each_of_a_batch_may_have_its_own_mapping_and_cost():
-  sea = deep_sea.DeepSea(6)
-  right = np.stack([deep_sea.action_mapping(seed, 6) for seed in range(3)])
-  params = deep_sea.Params(jnp.asarray([0.0, 0.01, 0.5]), jnp.asarray(right))
-
-  def episode(params):
-    """The return of going right, or of going left where `flip` is 1."""
-
-    def step(state, flip):
-      action = params.right[state.row, state.column] ^ flip
-      state, timestep = sea.step(jax.random.PRNGKey(0), state, action, params)
-      return state, (timestep.reward, timestep.step_type)
-
-    state, _ = sea.reset(jax.random.PRNGKey(0), params)
-    state, (rewards, types) = jax.lax.scan(step, state, jnp.zeros(6, jnp.int32))
-    left = jax.lax.scan(step, sea.reset(None, params)[0], jnp.ones(6, jnp.int32))[1][0]
-    return rewards.sum(), types, left.sum()
-
-  returns, types, left = jax.jit(jax.vmap(episode))(params)
-  np.testing.assert_allclose(returns, [1.0, 0.99, 0.5], rtol=1e-6)
-  assert (np.asarray(types) == [*[dm_env.StepType.MID] * 5, dm_env.StepType.LAST]).all()
-  np.testing.assert_array_equal(left, np.zeros(3))

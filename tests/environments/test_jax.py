@@ -1,9 +1,7 @@
 """Environments in JAX: mazes, the disco maze, the adapter, and pure stepping."""
 
 import collections
-import dataclasses
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -197,41 +195,6 @@ def test_the_adapter_a_scan_and_a_batch_give_the_same_episode():
   assert not np.array_equal(other, first.observation)
 
 
-@dataclasses.dataclass(frozen=True)
-class Counter:
-  """Counts steps up to a limit, and how often its functions were traced."""
-
-  traces: collections.Counter = dataclasses.field(compare=False)
-
-  def default_params(self):
-    return {"limit": 3}
-
-  def observation_spec(self):
-    return dm_env.specs.Array((), np.float32, "count")
-
-  @property
-  def num_actions(self):
-    return 2
-
-  def reset(self, key, params):
-    self.traces["reset"] += 1
-    return jnp.int32(0), jax_types.restart(jnp.float32(0.0))
-
-  def step(self, key, state, action, params):
-    self.traces["step"] += 1
-    count = state + 1
-    return count, jax_types.transition(
-      count.astype(jnp.float32),
-      action.astype(jnp.float32),
-      terminated=(count == 2) & (action == 1),
-      truncated=count == params["limit"],
-    )
-
-  def metrics(self, state, params):
-    self.traces["metrics"] += 1
-    return {"count": state}
-
-
 @pytest.mark.parametrize("shape", [(), (4,), (2, 2)])
 def test_a_branch_on_any_in_batch_is_taken_where_it_must_be(shape):
   """Alone, under one vmap and under two: in steps in which any flag is true."""
@@ -255,18 +218,6 @@ def test_a_branch_on_any_in_batch_is_taken_where_it_must_be(shape):
   np.testing.assert_array_equal(jax.jit(run)(flags), np.full(shape, 2))
   jax.effects_barrier()
   assert taken["branch"] == 2
-
-
-def test_the_adapter_distinguishes_terminations_from_truncations():
-  adapter = jax_adapter.JaxEnvironment(Counter(collections.Counter()), seed=0)
-  assert adapter.step(1).first()  # Nothing has been reset yet.
-  truncated = [adapter.step(0) for _ in range(3)]
-  assert [t.step_type for t in truncated] == [1, 1, dm_env.StepType.LAST]
-  assert [t.discount for t in truncated] == [1.0, 1.0, 1.0]
-  assert adapter.step(0).first()
-  terminated = [adapter.step(1) for _ in range(2)]
-  assert [t.discount for t in terminated] == [1.0, 0.0]
-  assert terminated[-1].last() and isinstance(terminated[-1].step_type, dm_env.StepType)
 
 
 def test_settings_reach_the_fields_and_the_parameters():

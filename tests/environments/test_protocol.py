@@ -20,20 +20,11 @@ _ATARI = tuple(
 )
 NAMES = (
   "bsuite:bandit/0",
-  "bsuite:bandit_noise/0",
   "bsuite:cartpole/0",
-  "bsuite:cartpole_scale/19",
-  "bsuite:cartpole_swingup/0",
-  "bsuite:catch/0",
   "bsuite:catch_noise/1",
   "bsuite:deep_sea/0",
   "bsuite:deep_sea_stochastic/0",
-  "bsuite:discounting_chain/0",
   "bsuite:memory_len/5",
-  "bsuite:memory_size/3",
-  "bsuite:mountain_car/0",
-  "bsuite:umbrella_distract/0",
-  "bsuite:umbrella_length/0",
   "gym:CartPole-v1",
   "gym:FrozenLake-v1",
   "gym:Taxi-v4",
@@ -59,7 +50,6 @@ NAMES = (
 _DETERMINISTIC = (
   "bsuite:bandit/0",
   "bsuite:deep_sea/0",
-  "bsuite:discounting_chain/0",
   "jax:binary_tree/4",
   "jax:chain/9",
   "jax:deep_sea/5",
