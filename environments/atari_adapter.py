@@ -39,12 +39,7 @@ class AtariEnvironment(dm_env.Environment):
   """
 
   def __init__(self, game: str, profile: atari_profiles.Profile, *, seed: int):
-    """Loads `game`.
-
-    Args:
-      game: in snake case, as ale-py names its ROM, for example `montezuma_revenge`.
-      profile: the preprocessing.
-      seed: of the number of idle frames at a game's start, and of sticky actions.
+    """Loads `game`, in snake case as ale-py names its ROM: `montezuma_revenge`.
 
     Raises:
       OSError: if its ROM is missing, or is not the one that ale-py expects.

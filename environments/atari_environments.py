@@ -24,23 +24,18 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
     ValueError: if there is no such game, profile or field, its value is impossible,
       or a package or the game's ROM is missing.
   """
-  game = _make(name, lambda: environments.atari_adapter.AtariEnvironment, seed=seed)
-  return standard.StandardEnvironment(game)
+  return standard.StandardEnvironment(
+    _make(name, lambda: environments.atari_adapter.AtariEnvironment, seed=seed)
+  )
 
 
 def load_batched(
   name: str, *, num_envs: int, seed: int
 ) -> batched_types.BatchedEnvironment:
-  """Makes several copies of the game as one environment that steps all of them.
-
-  Raises:
-    ValueError: as in `load`, or if such an environment does not support the profile.
-  """
+  """Makes several copies of the game as one environment that steps all of them."""
+  arguments = {"num_envs": num_envs, "seed": seed}
   return _make(
-    name,
-    lambda: environments.atari_vector.AtariVectorEnvironment,
-    num_envs=num_envs,
-    seed=seed,
+    name, lambda: environments.atari_vector.AtariVectorEnvironment, **arguments
   )
 
 

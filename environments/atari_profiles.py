@@ -92,13 +92,9 @@ DEFAULT = "dqn"
 
 
 def parse(name: str) -> tuple[str, Profile]:
-  """Reads `Game`, `Game/profile`, `Game/profile,field=value` or `Game/field=value`.
+  """The game and the profile of `Pong/ngu,sticky=0.25,life_loss=true`.
 
-  Args:
-    name: for example `Pong/ngu,sticky=0.25,life_loss=true`.
-
-  Returns:
-    The game as written, and the profile.
+  The profile's name and its fields may be left out.
 
   Raises:
     ValueError: if there is no such profile or field, or its value is impossible.
@@ -126,10 +122,6 @@ def complete(name: str, default: str) -> str:
 
   `Pong/sticky=0.25` of an agent whose profile is `dqn,life_loss=true` is
   `Pong/dqn,life_loss=true,sticky=0.25`. A name with a profile stays as it is.
-
-  Args:
-    name: as in `parse`.
-    default: the agent's `profile` or `profile,field=value,…`.
   """
   game, slash, rest = name.partition("/")
   items = rest.split(",") if slash else []

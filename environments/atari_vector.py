@@ -32,18 +32,10 @@ class AtariVectorEnvironment:
   def __init__(
     self, game: str, profile: atari_profiles.Profile, *, num_envs: int, seed: int
   ):
-    """Loads `game`.
+    """Loads `num_envs` copies of `game`, as in `AtariEnvironment`.
 
-    Args:
-      game: in snake case, as ale-py names its ROM.
-      profile: the preprocessing.
-      num_envs: E, the number of copies.
-      seed: of the idle frames and sticky actions of all copies; each has its own
-        stream.
-
-    Raises:
-      OSError: if its ROM is missing, or is not the one that ale-py expects.
-      ValueError: if `num_envs` is below 1, or the profile has an oracle.
+    Each has its own stream of idle frames and sticky actions. A ValueError for
+    `num_envs` below 1, and for a profile with an oracle.
     """
     if num_envs < 1:
       raise ValueError(f"num_envs is {num_envs}; it must be at least 1.")
@@ -99,8 +91,7 @@ class AtariVectorEnvironment:
     """Starts new games in all copies; the first reset seeds them."""
     seeds, self._seeds = self._seeds, None
     screens, info = self._games.reset(seed=seeds)
-    everywhere = np.ones(self._num_envs, bool)
-    screens, info = self._draw_idle_frames(everywhere, screens, info)
+    screens, info = self._draw_idle_frames(np.array(True), screens, info)
     self._lives = info["lives"]
     self._game_returns[:] = 0.0
     return self._frames(screens)
@@ -126,7 +117,7 @@ class AtariVectorEnvironment:
     frames = self._frames(screens)
     if over.any():
       final = self._frames(info["final_obs"])
-      frames = np.where(_like(over, frames), final, frames)
+      frames = np.where(over[:, None, None, None], final, frames)
     first_frames = None
     if ended.any():
       if too_long.any():
@@ -173,8 +164,3 @@ def _first_frame(rom: pathlib.Path) -> int:
   ale.loadROM(rom)
   ale.reset_game()
   return ale.getEpisodeFrameNumber()
-
-
-def _like(where: np.ndarray, array: np.ndarray) -> np.ndarray:
-  """`[E]` → `[E, 1, ...]`, which broadcasts to the array."""
-  return where.reshape(-1, *(1,) * (array.ndim - 1))

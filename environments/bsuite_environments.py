@@ -9,17 +9,13 @@ from explorax.environments import bsuite_mnist, bsuite_sweeps, errors, specs, st
 
 
 def load(bsuite_id: str, *, seed: int) -> standard.StandardEnvironment:
-  """Loads a bsuite environment.
+  """Loads a bsuite environment, for example `deep_sea/0`.
 
   The task is bsuite's: the id determines action mapping, sizes and noise scales for
   every seed. Its randomness (wind and noise of stochastic Deep Sea, initial states,
   contexts, reward noise) follows `seed`, with an independent stream for each layer of
   the environment; in bsuite, some ids are unseeded and others always use the same
   stream. Deep Sea's observations get a `specs.OneHotArray`.
-
-  Args:
-    bsuite_id: for example `deep_sea/0`.
-    seed: of the randomness within the task.
 
   Raises:
     ValueError: if there is no such id, or its data are missing.
@@ -70,25 +66,18 @@ def list_experiments() -> list[tuple[str, str]]:
   rows = []
   for experiment in dict.fromkeys(map(bsuite_sweeps.experiment, sweep.SWEEP)):
     ids = bsuite_sweeps.groups()[experiment.upper()]
-    settings = [sweep.SETTINGS[bsuite_id] for bsuite_id in ids]
-    ranges = [_describe(key, [s[key] for s in settings]) for key in settings[0]]
-    tags = ", ".join(tag for tag in sweep.TAGS if ids[0] in sweep.TAGS[tag])
-    description = "; ".join(
-      [*filter(None, ranges), f"{sweep.EPISODES[ids[0]]} episodes", tags]
-    )
+    first, last = sweep.SETTINGS[ids[0]], sweep.SETTINGS[ids[-1]]
+    parts = [
+      f"{key} {value}" + (f" … {last[key]:g}" if last[key] != value else "")
+      for key, value in first.items()
+      if last[key] is not None
+    ]
+    parts += [f"{sweep.EPISODES[ids[0]]} episodes"]
+    parts += [", ".join(tag for tag in sweep.TAGS if ids[0] in sweep.TAGS[tag])]
     if bsuite_sweeps.needs_mnist(ids[0]):
-      description += f"; needs its data in {bsuite_mnist.directory()}"
-    rows.append((f"bsuite:{experiment}/0 … /{len(ids) - 1}", description))
+      parts.append(f"needs its data in {bsuite_mnist.directory()}")
+    rows.append((f"bsuite:{experiment}/0 … /{len(ids) - 1}", "; ".join(parts)))
   return rows
-
-
-def _describe(key: str, values: list) -> str:
-  """`size 10 … 50`, `mapping_seed 42`, or '' if no id sets it."""
-  if all(value is None for value in values):
-    return ""
-  if min(values) == max(values):
-    return f"{key} {values[0]}"
-  return f"{key} {min(values):g} … {max(values):g}"
 
 
 def _check_id(bsuite_id: str) -> None:
