@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from explorax.environments import errors
+from explorax import notation
 
 T = TypeVar("T", float, np.ndarray)
 
@@ -130,10 +130,8 @@ def human_normalised_score(game: str, score: T) -> T:
     )
   name = find(game)
   if name is None:
-    known = {_plain(name): name for name in references()}
-    otherwise = ", which has scores for 57 games; see references()."
-    near = errors.did_you_mean(_plain(game), known, otherwise, known.__getitem__)
-    raise ValueError(f"{game!r} is not in Atari-57{near}")
+    near = notation.nearest(game, references())
+    raise ValueError(f"{game!r} is none of Atari-57's games.{near}")
   reference = references()[name]
   return (score - reference.random) / (reference.human - reference.random)
 

@@ -4,12 +4,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from explorax import environments
+from explorax import environments, notation
 from explorax.environments import (
   atari57,
   atari_profiles,
   batched_types,
-  errors,
   standard,
 )
 
@@ -102,8 +101,5 @@ def _find(game: str) -> str:
       f"'atari:{game}' is for two players, which ale-py does not support for one "
       "agent; choose another game."
     )
-  wanted = game.replace("_", "").replace(" ", "").replace("-", "").lower()
-  plain = {name.lower(): f"atari:{name}" for name in known}
-  otherwise = "; write games as 'atari:MontezumaRevenge'."
-  near = errors.did_you_mean(wanted, plain, otherwise, plain.__getitem__)
-  raise ValueError(f"there is no Atari game 'atari:{game}'{near}")
+  near = notation.nearest(game.replace("_", ""), known) or " Try MontezumaRevenge."
+  raise ValueError(f"there is no Atari game 'atari:{game}'.{near}")

@@ -5,8 +5,8 @@ import dataclasses
 import dm_env
 import numpy as np
 
-from explorax import ranges
-from explorax.environments import atari57, errors, settings, specs
+from explorax import notation, ranges
+from explorax.environments import atari57, settings, specs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,10 +106,8 @@ def parse(name: str) -> tuple[str, Profile]:
   if items and "=" not in items[0]:
     profile, *items = items
   if profile not in PROFILES:
-    raise ValueError(
-      f"{full!r} names the unknown preprocessing {profile!r}"
-      + errors.did_you_mean(profile, PROFILES, f"; there are {', '.join(PROFILES)}.")
-    )
+    near = notation.nearest(profile, PROFILES) or f" There are {', '.join(PROFILES)}."
+    raise ValueError(f"{full!r} names the unknown preprocessing {profile!r}.{near}")
   defaults = dataclasses.asdict(PROFILES[profile])
   try:
     return game, Profile(**settings.parse(items, defaults))  # type: ignore[arg-type]

@@ -5,7 +5,8 @@ import numpy as np
 from bsuite import bsuite, sweep
 from bsuite.environments import deep_sea
 
-from explorax.environments import bsuite_mnist, bsuite_sweeps, errors, specs, standard
+from explorax import notation
+from explorax.environments import bsuite_mnist, bsuite_sweeps, specs, standard
 
 
 def load(bsuite_id: str, *, seed: int) -> standard.StandardEnvironment:
@@ -90,11 +91,5 @@ def _check_id(bsuite_id: str) -> None:
       f"bsuite has no environment 'bsuite:{bsuite_id}'; its {experiment} experiment "
       f"has settings 'bsuite:{settings[0]}' to 'bsuite:{settings[-1]}'."
     )
-  raise ValueError(
-    f"bsuite has no environment 'bsuite:{bsuite_id}'"
-    + errors.did_you_mean(
-      f"bsuite:{bsuite_id}",
-      names(),
-      "; name one by experiment and setting, for instance 'bsuite:deep_sea/0'.",
-    )
-  )
+  near = notation.nearest(f"bsuite:{bsuite_id}", names()) or " Try bsuite:deep_sea/0."
+  raise ValueError(f"bsuite has no environment 'bsuite:{bsuite_id}'.{near}")

@@ -1,11 +1,9 @@
 """Errors of environments."""
 
-import difflib
 import inspect
 import pathlib
 import sys
 import traceback
-from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -39,19 +37,3 @@ def definition(function: Any) -> str:
   if code is None:
     return str(function)
   return f"{pathlib.Path(code.co_filename).name}:{code.co_firstlineno}"
-
-
-def did_you_mean(
-  name: str,
-  known: Iterable[str],
-  otherwise: str = ".",
-  show: Callable[[str], str] = str,
-) -> str:
-  """Ends a sentence: `; did you mean 'a' or 'b'?`, or `otherwise` without a match.
-
-  `show` converts a known name for display.
-  """
-  lower = {key.lower(): key for key in known}
-  near = difflib.get_close_matches(name.lower(), lower)
-  meant = " or ".join(repr(show(lower[key])) for key in near)
-  return f"; did you mean {meant}?" if near else otherwise

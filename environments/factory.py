@@ -8,9 +8,9 @@ from typing import Any
 
 import dm_env
 
+from explorax import notation
 from explorax.environments import (
   batched_types,
-  errors,
   specs,
   standard,
   user_environments,
@@ -54,8 +54,7 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
   if not colon or not kind or not rest:
     raise ValueError(
       f"{name!r} is not the name of an environment: write 'kind:name', as "
-      f"'bsuite:deep_sea/0', 'gym:CartPole-v1' or 'module:function'"
-      f"{_did_you_mean(name)}"
+      f"'bsuite:deep_sea/0', 'gym:CartPole-v1' or 'module:function'.{_nearest(name)}"
     )
   if kind not in user_environments.KINDS:
     return user_environments.load(kind, rest, seed=seed)
@@ -140,11 +139,11 @@ def _check_seed(seed: int) -> int:
   return operator.index(seed)
 
 
-def _did_you_mean(name: str) -> str:
-  """Ends a sentence with names similar to `name`, or with its full name."""
+def _nearest(name: str) -> str:
+  """A sentence with the full name of `name`, or names that resemble it; or ''."""
   kinds = ["gym", "jax", "atari", *(["bsuite"] if _has_bsuite() else [])]
   known = [each for kind in kinds for each in _module(kind).names()]
   for full in known:
     if full.partition(":")[2] == name:
-      return f"; did you mean {full!r}?"
-  return errors.did_you_mean(name, known)
+      return f" Did you mean {full}?"
+  return notation.nearest(name, known)

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.envs import registration
 
+from explorax import notation
 from explorax.environments import (
   errors,
   minigrid_views,
@@ -197,12 +198,11 @@ def load(
 def _unknown(gym_id: str, error: Exception) -> str:
   """The error for an id that is not registered."""
   advice = (
-    f": {error} If a package or a module of yours registers it, write "
+    f" {error} If a package or a module of yours registers it, write "
     f"'gym:MODULE:{gym_id}': every process that makes the environment imports it."
   )
-  return f"gymnasium has no environment 'gym:{gym_id}'" + errors.did_you_mean(
-    f"gym:{gym_id}", names(), advice
-  )
+  near = notation.nearest(f"gym:{gym_id}", names()) or advice
+  return f"gymnasium has no environment 'gym:{gym_id}'.{near}"
 
 
 def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from explorax import ranges
+from explorax import notation, ranges
 from explorax.environments import (
   binary_tree,
   breakout,
@@ -13,7 +13,6 @@ from explorax.environments import (
   chain,
   deep_sea,
   disco_maze,
-  errors,
   gridworld,
   jax_adapter,
   jax_types,
@@ -102,10 +101,8 @@ def make(name: str) -> tuple[jax_types.Environment, jax_types.Params]:
   key, slash, size = head.partition("/")
   full = f"jax:{name}"
   if key not in _KINDS:
-    raise ValueError(
-      f"there is no environment {full!r}"
-      + errors.did_you_mean(full, names(), f"; there are {', '.join(names())}.")
-    )
+    near = notation.nearest(full, names()) or f" There are {', '.join(names())}."
+    raise ValueError(f"there is no environment {full!r}.{near}")
   cls, _ = _KINDS[key]
   is_number = size.removeprefix("-").isdecimal()
   if hasattr(cls, "size") != bool(slash) or is_number != bool(slash):

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from explorax import notation, ranges
-from explorax.environments import errors
 
 Value = bool | int | float
 
@@ -52,10 +51,8 @@ def parse(items: Iterable[str], defaults: Mapping[str, Value]) -> dict[str, Valu
   values = dict(defaults)
   for key, value in read(items).items():
     if key not in defaults:
-      known = (
-        f"; there are {', '.join(defaults)}." if defaults else "; it has no settings."
-      )
-      near = errors.did_you_mean(key, defaults, known)
-      raise ValueError(f"there is no setting {key!r}{near}")
+      known = f" There are {', '.join(defaults) or 'no settings'}."
+      near = notation.nearest(key, defaults) or known
+      raise ValueError(f"there is no setting {key!r}.{near}")
     values[key] = ranges.convert(value, type(defaults[key]), f"the setting {key!r}")
   return values

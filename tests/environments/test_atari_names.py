@@ -52,9 +52,9 @@ def test_the_papers_profiles():
 @pytest.mark.parametrize(
   ("name", "message"),
   [
-    ("Pong/ngus", "did you mean 'ngu'"),
+    ("Pong/ngus", "Did you mean ngu"),
     ("Pong/", "dqn, ngu, rgb"),
-    ("Pong/ngu,stick=1", "did you mean 'sticky'"),
+    ("Pong/ngu,stick=1", "Did you mean sticky"),
     ("Pong/ngu,sticky", "'sticky'"),
     ("Pong/sticky=much", "'much'"),
     ("Pong/sticky=1", "sticky"),

@@ -242,8 +242,8 @@ def test_settings_reach_the_fields_and_the_parameters():
   ("name", "value"),
   [
     ("disco_maze/20", "20"),
-    ("disco_mase/21", "did you mean 'jax:disco_maze/21'"),
-    ("disco_maze/5,time_limits=5", "did you mean 'time_limit'"),
+    ("disco_mase/21", "Did you mean jax:disco_maze/21"),
+    ("disco_maze/5,time_limits=5", "Did you mean time_limit"),
     ("disco_maze/21,time_limit=0", "time_limit is 0"),
     ("disco_maze/5,time_limit=1,time_limit=2", "twice"),
     ("chain/9,n=2", "no settings"),
