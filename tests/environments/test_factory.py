@@ -90,7 +90,7 @@ def test_functions_and_classes_of_the_users_own():
     ("bsuit:deep_sea/0", ValueError, "Did you mean bsuite"),
     ("userpackage.envs:make_d", ValueError, "Did you mean make_dm"),
     ("userpackage.envs:number", TypeError, "must be a function"),
-    ("userpackage.envs:make_needy", TypeError, r"\(size\)"),
+    ("userpackage.envs:make_needy", TypeError, "argument: 'size'"),
     ("userpackage.envs:make_needy/size=2,side=3", TypeError, "'side'"),
     ("userpackage.envs:make_nothing", TypeError, "NoneType"),
     ("userpackage.envs:make_continuous", TypeError, "finite set"),
