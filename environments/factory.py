@@ -21,21 +21,15 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
   """Makes the environment `kind:name`.
 
   - `bsuite:deep_sea/0`: one of bsuite's; see `bsuite_environments.load`.
-  - `gym:CartPole-v1`: one that is registered with gymnasium, or `gym:package:Name-v0`.
-    Arguments follow a slash: `gym:FrozenLake-v1/is_slippery=false`.
-  - `jax:disco_maze/21`: one written in JAX, with its size if it has one; settings
-    follow a comma: `jax:mountain_car,time_limit=500`. See `jax_environments`.
-  - `atari:Pong`: an Atari 2600 game in camel case, preprocessed by a profile: `dqn`
-    (the default), `ngu` or `rgb`. `atari:Pong/ngu` selects one, and
-    `atari:Pong/ngu,sticky=0.25,life_loss=true` sets its fields. Without a profile, a
-    run takes its agent's, in which `atari:Pong/sticky=0.25` changes one field. No name
-    needs quotes in a shell. See `atari_profiles.Profile`.
+  - `gym:FrozenLake-v1/is_slippery=false`: one that is registered with gymnasium, or
+    `gym:package:Name-v0`, and arguments of `gymnasium.make`.
+  - `jax:mountain_car,time_limit=500`: one written in JAX; see `jax_environments`.
+  - `atari:Pong/ngu,sticky=0.25`: a game with a profile of preprocessing, `dqn` by
+    default, and changes of its fields; see `atari_profiles.Profile`.
   - `gymnax:Catch-bsuite`, and likewise `craftax:`, `jaxtari:`, `navix:` and
     `jumanji:`: one of that JAX library, if it is installed. See `jax_libraries`.
-  - `module:function`: the user's own, for instance `mypackage.envs:make`; a function
-    that returns an environment of dm_env, gymnasium or pure functions of JAX, called
-    with `seed=` if it takes it, and with the arguments of
-    `mypackage.envs:make/size=8`. See `user_environments.load`.
+  - `mypackage.envs:make/size=8`: the user's own function and its arguments; see
+    `user_environments.load`.
 
   Two environments with the same name and seed behave identically, bit for bit.
 
