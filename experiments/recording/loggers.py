@@ -5,7 +5,7 @@ import os
 import pathlib
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from tensorboardX import event_file_writer
@@ -13,9 +13,7 @@ from tensorboardX.proto import event_pb2, summary_pb2
 
 from explorax import notation
 from explorax.experiments import errors, output
-
-if TYPE_CHECKING:
-  from explorax.experiments.runners import common
+from explorax.experiments.runners import common
 
 WANDB = "wandb"
 # The share of a run's time that TensorBoard's rows of episodes may take, as if the run
@@ -151,7 +149,7 @@ class Wandb:
     self._run.finish()
 
 
-def episode_scalars(episode: "common.Episode") -> dict[str, float]:
+def episode_scalars(episode: common.Episode) -> dict[str, float]:
   """Tag → value of a training episode; its return also under its policy."""
   return {
     "return": episode.episode_return,
@@ -164,7 +162,7 @@ def episode_scalars(episode: "common.Episode") -> dict[str, float]:
   }
 
 
-def learner_scalars(row: "common.LogRow") -> dict[str, float]:
+def learner_scalars(row: common.LogRow) -> dict[str, float]:
   """Tag → value of a row of the log."""
   return {
     "learner/updates": row.learner_updates,
@@ -173,7 +171,7 @@ def learner_scalars(row: "common.LogRow") -> dict[str, float]:
   }
 
 
-def evaluation_scalars(evaluation: "common.Evaluation") -> dict[str, float]:
+def evaluation_scalars(evaluation: common.Evaluation) -> dict[str, float]:
   """Tag → mean over the episodes of an evaluation."""
   metrics: dict[str, list[float]] = {}
   for episode in evaluation.episodes:

@@ -11,7 +11,7 @@ Each seed has a directory with the files of a run. A run of several seeds also h
 import functools
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from explorax import environments
 from explorax.experiments import checkpoint, output
@@ -27,9 +27,7 @@ from explorax.experiments.recording import (
   warnings,
 )
 from explorax.experiments.recording import console as console_lib
-
-if TYPE_CHECKING:
-  from explorax.experiments.runners import common
+from explorax.experiments.runners import common
 
 WEIGHTS = "checkpoints/final.npz"
 
@@ -77,13 +75,9 @@ class Recorder:
     saved = resumed or {}
     self._seeds = {
       seed: _SeedRecorder(
-        seed_directory,
-        config,
-        seed_record,
-        learner_metrics,
-        saved.get(str(seed), {}),
+        of_seed, config, settings, learner_metrics, saved.get(str(seed), {})
       )
-      for seed, seed_directory, seed_record in _directories(directory, config, record)
+      for seed, of_seed, settings in _directories(directory, config, record)
     }
     self._progress = progress.RunProgress(
       console,
@@ -94,7 +88,7 @@ class Recorder:
     self._has_warned: set[type] = set()
     self._flushed_at = time.monotonic()
 
-  def on_activity(self, activity: "common.Activity") -> None:
+  def on_activity(self, activity: common.Activity) -> None:
     """Shows what the runner does next, and writes rows that have waited long enough."""
     if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
       for seed in self._seeds.values():
@@ -102,25 +96,29 @@ class Recorder:
       self._flushed_at = time.monotonic()
     self._progress.on_activity(activity)
 
-  def on_log(self, row: "common.LogRow") -> None:
+  def on_log(self, row: common.LogRow) -> None:
     """Records a row of the log."""
-    self._seeds[row.seed].on_log(row)
+    self._seeds[row.seed].write(rows.LEARNER, row, loggers.learner_scalars(row))
     self._progress.on_log(row)
 
-  def on_episode(self, episode: "common.Episode") -> None:
+  def on_episode(self, episode: common.Episode) -> None:
     """Records a training episode, and warns of what it shows, once in a run."""
     seed = self._seeds[episode.seed]
-    seed.on_episode(episode)
+    metrics = bsuite_csv.continued(episode.metrics, seed.totals)
+    episode = episode._replace(metrics=metrics)
+    seed.write(rows.METRICS, episode, loggers.episode_scalars(episode))
     self._progress.on_episode(episode)
-    for warning in seed.warnings:
-      if warning.message and type(warning) not in self._has_warned:
-        self._has_warned.add(type(warning))
+    for watch in seed.watches:
+      message = watch(episode)
+      if message and type(watch) not in self._has_warned:
+        self._has_warned.add(type(watch))
         which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
-        console_lib.print_error(which + warning.message)
+        console_lib.print_error(which + message)
 
-  def on_evaluation(self, evaluation: "common.Evaluation") -> None:
+  def on_evaluation(self, evaluation: common.Evaluation) -> None:
     """Records an evaluation."""
-    self._seeds[evaluation.seed].on_evaluation(evaluation)
+    scalars = loggers.evaluation_scalars(evaluation)
+    self._seeds[evaluation.seed].write(rows.EVALUATION, evaluation, scalars)
     self._progress.on_evaluation(evaluation)
 
   def save(self) -> dict[str, Any]:
@@ -130,7 +128,7 @@ class Recorder:
   def finish(
     self,
     end: summary.End,
-    results: "Mapping[int, common.Result]",
+    results: Mapping[int, common.Result],
     params: Mapping[int, Any],
   ) -> str:
     """Writes the files at the end of a run, and returns a table for the terminal.
@@ -151,9 +149,9 @@ class Recorder:
       title = self._title
       if len(self._seeds) > 1:
         title += f", seed {number}"
-      read = seed.read()
-      outcomes[number] = seed.finish(end, read, title, results.get(number))
-      episodes.append(read[rows.METRICS])
+      result = results.get(number)
+      outcomes[number] = seed.finish(end, title, result and result._asdict())
+      episodes.append(rows.read(seed.path / rows.METRICS))
     if self.observer is not None:
       self.observer.write(self._directory)
     if len(outcomes) > 1:
@@ -165,7 +163,9 @@ class _SeedRecorder:
   """The files and loggers of one seed.
 
   Attributes:
-    warnings: what to warn of.
+    path: of the directory.
+    totals: the environment's, when the run resumed.
+    watches: functions of an episode that return what to warn of.
   """
 
   def __init__(
@@ -177,12 +177,12 @@ class _SeedRecorder:
     saved: Mapping[str, Any],
   ):
     """Creates the files, or resumes them from what `save` returned."""
-    self.warnings = (warnings.Divergence(), warnings.CutTargets(record))
-    self._directory, self._record = directory, record
-    path = directory.path
+    self.path = directory.path
+    self.watches = (warnings.Divergence(), warnings.CutTargets(record))
+    self._directory, self._config, self._record = directory, config, record
     self._loggers: list[loggers.Logger] = []
     if config.logger is not None:
-      self._loggers.append(loggers.make(config.logger, record, path))
+      self._loggers.append(loggers.make(config.logger, record, self.path))
     self._last_step: int = saved.get("last_step", 0)
     later = {
       rows.METRICS: learner_metrics,
@@ -193,36 +193,22 @@ class _SeedRecorder:
       del later[rows.EVALUATION]
     sizes = saved.get("sizes", {})
     self._files = {
-      name: rows.CsvFile(path / name, metrics, sizes.get(name, 0))
+      name: rows.CsvFile(self.path / name, metrics, sizes.get(name, 0))
       for name, metrics in later.items()
     }
-    self._events = loggers.TensorBoard(path, self._last_step, 1 / config.num_seeds)
+    self.totals: Mapping[str, float] = {}
+    if bsuite_csv.is_for(config):
+      self.totals = bsuite_csv.last_totals(rows.read(self.path / rows.METRICS))
+    self._events = loggers.TensorBoard(self.path, self._last_step, 1 / config.num_seeds)
     self._loggers.append(self._events)
-    self._bsuite: bsuite_csv.BsuiteCsv | None = None
-    kind, _, bsuite_id = config.env.partition(":")
-    has_one = (config.num_actors or 1) * (config.num_envs or 1) == 1
-    if kind == "bsuite" and (has_one or config.runner == config_lib.DEVICE):
-      self._bsuite = bsuite_csv.BsuiteCsv(
-        path, bsuite_id, config.episodes, saved.get("bsuite")
-      )
 
-  def on_log(self, row: "common.LogRow") -> None:
-    self._files[rows.LEARNER].write(row)
-    self._log(loggers.learner_scalars(row), row.env_steps)
-
-  def on_episode(self, episode: "common.Episode") -> None:
-    if self._bsuite is not None:
-      episode = self._bsuite.with_totals(episode)
-      self._bsuite.write(episode)
-    self._files[rows.METRICS].write(episode)
-    self._log(loggers.episode_scalars(episode), episode.env_steps)
-    for warning in self.warnings:
-      warning.add(episode)
-
-  def on_evaluation(self, evaluation: "common.Evaluation") -> None:
-    for episode in evaluation.episodes:
-      self._files[rows.EVALUATION].write(episode)
-    self._log(loggers.evaluation_scalars(evaluation), evaluation.env_steps)
+  def write(self, name: str, row: Any, scalars: Mapping[str, float]) -> None:
+    """Writes a row, or an evaluation's rows, to the file `name` and to the loggers."""
+    for one in getattr(row, "episodes", (row,)):
+      self._files[name].write(one)
+    self._last_step = max(self._last_step, row.env_steps)
+    for logger in self._loggers:
+      logger(scalars, row.env_steps)
 
   def flush(self) -> None:
     """Writes the rows so far to the files."""
@@ -231,11 +217,8 @@ class _SeedRecorder:
 
   def save(self) -> dict[str, Any]:
     self._events.flush()
-    saved = {
-      "sizes": {name: file.flush(to_disk=True) for name, file in self._files.items()},
-      "last_step": self._last_step,
-    }
-    return saved if self._bsuite is None else {**saved, "bsuite": self._bsuite.save()}
+    sizes = {name: file.flush(to_disk=True) for name, file in self._files.items()}
+    return {"sizes": sizes, "last_step": self._last_step}
 
   def close(self, params: Any) -> None:
     """Closes files and loggers, and saves the weights, unless they are None."""
@@ -246,26 +229,22 @@ class _SeedRecorder:
     if params is not None:
       checkpoint.write(self._directory.path / WEIGHTS, params, self._record)
 
-  def read(self) -> dict[str, rows.Rows]:
-    """The columns of the files, by their names."""
-    return {name: rows.read(self._directory.path / name) for name in self._files}
-
   def finish(
-    self,
-    end: summary.End,
-    read: Mapping[str, rows.Rows],
-    title: str,
-    result: "common.Result | None",
+    self, end: summary.End, title: str, totals: Mapping[str, Any] | None
   ) -> dict[str, Any]:
-    """Writes `summary.json`, and returns its content, and `curve.png`."""
-    episodes = read[rows.METRICS]
-    evaluations = read.get(rows.EVALUATION)
-    solved = _solved_rule(self._record["env"], episodes)
+    """Writes what is made of the rows; returns the content of `summary.json`."""
+    read = {name: rows.read(self.path / name) for name in self._files}
+    episodes, evaluations = read[rows.METRICS], read.get(rows.EVALUATION)
+    solved = _solved_rule(self._config.env, episodes)
     content = summary.summarize_run(
-      end, self._record, episodes, evaluations, result=result, solved=solved
+      end, self._record, episodes, evaluations, totals=totals, solved=solved
     )
     self._directory.write_json("summary.json", content)
-    if len(episodes["episode"]) and plots.can_draw():
+    if not len(episodes["episode"]):
+      return content
+    if bsuite_csv.is_for(self._config):
+      bsuite_csv.write(self._directory, self._config, episodes)
+    if plots.can_draw():
       draw = functools.partial(
         plots.learning_curve,
         seeds=[episodes],
@@ -275,11 +254,6 @@ class _SeedRecorder:
       )
       plots.write(self._directory, "curve.png", draw)
     return content
-
-  def _log(self, scalars: Mapping[str, float], step: int) -> None:
-    self._last_step = max(self._last_step, step)
-    for logger in self._loggers:
-      logger(scalars, step)
 
 
 def _solved_rule(env: str, episodes: rows.Rows) -> environments.SolvedRule | None:

@@ -38,6 +38,9 @@ class CsvFile:
 
   The first row determines the columns: those of `COLUMNS`, its metrics, and those that
   later rows may have, as the learner's after its first update. Missing cells are empty.
+
+  Attributes:
+    path: of the file.
   """
 
   def __init__(
@@ -54,11 +57,10 @@ class CsvFile:
     Raises:
       OutputError: if the file cannot be written, or has lost rows.
     """
-    self._path = path
+    self.path = path
     self._later = set(later_metrics)
     self._header: list[str] = []
-    self._names: set[str] = set()
-    self._refused: set[str] = set()
+    self._known: set[str] = set()  # Metrics with a column, or with a warning.
     if size and (not path.exists() or path.stat().st_size < size):
       raise errors.OutputError(
         f"{path} has lost rows, so the run cannot resume; restore the file, or choose "
@@ -71,19 +73,24 @@ class CsvFile:
     self._writer = csv.writer(self._file, lineterminator="\n")
     if size:
       self._file.seek(0)
-      self._set_header(next(csv.reader(self._file)))
+      self._header = next(csv.reader(self._file))
+      self._known |= {*self._header}
 
   def write(self, row: Any) -> None:
     """Appends a row of a runner; warns of a metric without a column, and omits it."""
     cells = {name: f"{value:.9g}" for name, value in row.metrics.items()}
-    with output.write_errors(self._path):
+    with output.write_errors(self.path):
       if not self._header:
         self._begin(cells)
-      for name in COLUMNS[self._path.name]:
+      for name in COLUMNS[self.path.name]:
         cells[name] = getattr(row, name)
       self._writer.writerow([cells.get(name, "") for name in self._header])
-    if not cells.keys() <= self._names:
-      self._warn(cells.keys() - self._names)
+    if new := cells.keys() - self._known:
+      self._known |= new
+      console.print_error(
+        f"{self.path.name} has no column for {', '.join(sorted(new))}, which was not "
+        "in its first row; report every metric from the first episode on."
+      )
 
   def flush(self, *, to_disk: bool = False) -> int:
     """Writes the rows so far; returns the size of the file.
@@ -91,7 +98,7 @@ class CsvFile:
     Args:
       to_disk: waits until they would survive a crash of the machine.
     """
-    with output.write_errors(self._path):
+    with output.write_errors(self.path):
       self._file.flush()
       if to_disk:
         os.fsync(self._file.fileno())
@@ -99,7 +106,7 @@ class CsvFile:
 
   def close(self) -> None:
     """Closes the file, which has a header even if it has no row."""
-    with output.write_errors(self._path):
+    with output.write_errors(self.path):
       if not self._header:
         self._begin(())
       self._file.close()
@@ -107,20 +114,9 @@ class CsvFile:
   def _begin(self, metrics: Collection[str]) -> None:
     """Writes the header."""
     first = sorted(set(metrics) - self._later)
-    self._set_header([*COLUMNS[self._path.name], *first, *sorted(self._later)])
+    self._header = [*COLUMNS[self.path.name], *first, *sorted(self._later)]
+    self._known |= {*self._header}
     self._writer.writerow(self._header)
-
-  def _set_header(self, names: list[str]) -> None:
-    self._header, self._names = names, set(names)
-
-  def _warn(self, names: set[str]) -> None:
-    if names <= self._refused:
-      return
-    self._refused |= names
-    console.print_error(
-      f"{self._path.name} has no column for {', '.join(sorted(names))}, which was not "
-      "in its first row; report every metric from the first episode on."
-    )
 
 
 def read(path: pathlib.Path) -> dict[str, np.ndarray]:

@@ -2,21 +2,22 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from explorax import environments
 from explorax.experiments.recording import curves, rows, statistics
-
-if TYPE_CHECKING:
-  from explorax import environments
-  from explorax.experiments.runners import common
 
 Seeds = Mapping[int, Mapping[str, Any]]  # Seed → what `summarize_run` returned.
 
 # The return of the evaluation policy at the end, and that of training.
 EVALUATION, TRAINING = "evaluation_return", "training_return"
-_BEST = f"best_mean_return_{curves.WINDOW}"
+_TOTALS: Mapping[str, Any] = {
+  "env_steps": 0,
+  "learner_updates": 0,
+  "steps_per_second": math.nan,
+}
 
 
 class End(NamedTuple):
@@ -39,8 +40,8 @@ def summarize_run(
   episodes: rows.Rows,
   evaluations: rows.Rows | None,
   *,
-  result: "common.Result | None" = None,
-  solved: "environments.SolvedRule | None" = None,
+  totals: Mapping[str, Any] | None = None,
+  solved: environments.SolvedRule | None = None,
 ) -> dict[str, Any]:
   """The content of `summary.json` of a run with one seed.
 
@@ -54,33 +55,25 @@ def summarize_run(
     record: the content of its `config.json`.
     episodes: the columns of its `metrics.csv`.
     evaluations: the columns of its `evaluation.csv`; None if it has none.
-    result: of the runner, whose speed excludes compilation; None: the last episode's.
+    totals: the runner's `env_steps`, `learner_updates` and `steps_per_second`, which
+      excludes compilation; None: those of the last episode.
     solved: the rule of the environment, updated with all episodes, if it has one.
   """
-  totals: dict[str, Any] = {
-    name: episodes[name][-1].item() if len(episodes[name]) else missing
-    for name, missing in (
-      ("env_steps", 0),
-      ("learner_updates", 0),
-      ("steps_per_second", math.nan),
-    )
-  }
-  if result is not None:
-    totals = {name: getattr(result, name) for name in totals}
+  if totals is None:
+    has_row = len(episodes["episode"])
+    totals = {n: episodes[n][-1].item() for n in _TOTALS} if has_row else _TOTALS
   env_steps = totals["env_steps"]
   policies = {
-    str(name): curves.of_policy(episodes, name)
+    str(name): _trained(curves.of_policy(episodes, name), env_steps)
     for name in np.unique(episodes["policy"])
   }
   content = {
     "status": end.status,
     **_evaluated(evaluations, record),
     **_trained(episodes, env_steps),
-    "env_steps": env_steps,
-    "learner_updates": totals["learner_updates"],
-    "steps_per_second": totals["steps_per_second"],
+    **{name: totals[name] for name in _TOTALS},
     "wall_seconds": end.wall_seconds,
-    "policies": {name: _trained(x, env_steps) for name, x in policies.items()},
+    "policies": policies,
   }
   if solved is not None:
     content["solved_episode"] = solved.solved_episode
@@ -117,8 +110,8 @@ def summarize_seeds(seeds: Seeds) -> dict[str, Any]:
 def to_text(title: str, seeds: Seeds) -> str:
   """The results of one seed or of several as lines, below a title."""
   first = next(iter(seeds.values()))
-  facts = _facts_of_one(first) if len(seeds) == 1 else _facts_of_several(seeds)
-  return "\n  ".join([f"{title}: {first['status']}", *facts, *_common_facts(seeds)])
+  returns = _returns_of_one(first) if len(seeds) == 1 else _returns_of_several(seeds)
+  return "\n  ".join([f"{title}: {first['status']}", *returns, *_length(seeds)])
 
 
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:
@@ -148,7 +141,7 @@ def count(number: int, noun: str) -> str:
   return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _facts_of_one(one: Mapping[str, Any]) -> Iterator[str]:
+def _returns_of_one(one: Mapping[str, Any]) -> Iterator[str]:
   """The returns of evaluation and of training, and of the policies if several acted."""
   if one[EVALUATION] is not None:
     of = count(one["evaluation_episodes"], "evaluation episode")
@@ -158,13 +151,8 @@ def _facts_of_one(one: Mapping[str, Any]) -> Iterator[str]:
       of += f", {left} of them left without an end"
     if (at := one["evaluation"]["last"]["env_steps"]) < one["env_steps"]:
       of += f"; at step {at:,}"
-    yield f"{_policy(one)}: mean return {number(one[EVALUATION])} ({of})"
-    if (total := one["evaluation"]["evaluations"]) > 1:
-      best = one["evaluation"]["best"]
-      yield (
-        f"Best of {total} evaluations: mean return {number(best['mean_return'])} at "
-        f"step {best['env_steps']:,}."
-      )
+    policy = one["evaluation_policy"].capitalize()
+    yield f"{policy}: mean return {number(one[EVALUATION])} ({of})"
   groups = {"Training": one}
   if len(one["policies"]) > 1:
     groups |= {f"Policy {name}": group for name, group in one["policies"].items()}
@@ -174,13 +162,13 @@ def _facts_of_one(one: Mapping[str, Any]) -> Iterator[str]:
       yield f"{name}: mean return {number(group[TRAINING])} ({of})"
 
 
-def _facts_of_several(seeds: Seeds) -> Iterator[str]:
+def _returns_of_several(seeds: Seeds) -> Iterator[str]:
   """The mean returns over seeds, with intervals."""
   first = next(iter(seeds.values()))
   few = "; with two seeds it says little" if len(seeds) == 2 else ""
   evaluation = count(first["evaluation_episodes"], "evaluation episode") + " each"
   for name, label, of in (
-    (EVALUATION, _policy(first), evaluation),
+    (EVALUATION, first["evaluation_policy"].capitalize(), evaluation),
     (TRAINING, "Training", "the last 10 % of steps"),
   ):
     if x := _interval(seeds, name):
@@ -190,8 +178,9 @@ def _facts_of_several(seeds: Seeds) -> Iterator[str]:
       )
 
 
-def _common_facts(seeds: Seeds) -> Iterator[str]:
+def _length(seeds: Seeds) -> Iterator[str]:
   """When Deep Sea was solved, and how long it took; counts are sums over the seeds."""
+  first = next(iter(seeds.values()))
   if rule := _deep_sea(seeds):
     how = f"{rule['solved']} of {count(len(seeds), 'seed')}"
     if math.isfinite(rule["median_solved_episode"]):
@@ -202,22 +191,14 @@ def _common_facts(seeds: Seeds) -> Iterator[str]:
       f"{rule['best_treasure_rate']:.1%})."
     )
   of_seeds = f"{len(seeds)} seeds: " if len(seeds) > 1 else ""
-  first = next(iter(seeds.values()))
+  counts = {"episodes": "episode", "env_steps": "environment step"}
+  counts["learner_updates"] = "learner update"
+  counted = ", ".join(count(_total(seeds, key), noun) for key, noun in counts.items())
   speed = _total(seeds, "steps_per_second")
   timed = f" ({speed:,.0f} steps/s after compilation)" if math.isfinite(speed) else ""
-  yield (
-    f"{of_seeds}{count(_total(seeds, 'episodes'), 'episode')}, "
-    f"{count(_total(seeds, 'env_steps'), 'environment step')}, "
-    f"{count(_total(seeds, 'learner_updates'), 'learner update')} in "
-    f"{duration(first['wall_seconds'])}{timed}"
-  )
+  yield f"{of_seeds}{counted} in {duration(first['wall_seconds'])}{timed}"
   if reason := first.get("stop_reason"):
     yield f"A callback ended the run: {reason}"
-
-
-def _policy(one: Mapping[str, Any]) -> str:
-  """The policy of evaluations, at the start of a sentence."""
-  return one["evaluation_policy"].capitalize()
 
 
 def _interval(seeds: Seeds, name: str) -> statistics.Interval | None:
@@ -279,7 +260,7 @@ def _trained(episodes: rows.Rows, env_steps: int) -> dict[str, Any]:
     "episodes": len(episodes["episode"]),
     TRAINING: curves.mean(late),
     "training_episodes": len(late),
-    _BEST: curves.best_mean(episodes["episode_return"]),
+    f"best_mean_return_{curves.WINDOW}": curves.best_mean(episodes["episode_return"]),
   }
 
 

@@ -1,18 +1,15 @@
 """Films evaluation episodes, and writes them as animated GIFs."""
 
-import dataclasses
 import importlib.util
 import math
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from explorax.experiments import errors, output
-
-if TYPE_CHECKING:
-  from explorax.experiments.runners import common
+from explorax.experiments.runners import common
 
 MAX_FRAMES = 600  # Per episode: half a minute at 20 frames per second.
 _MAX_SIDE, _MIN_SIDE = 320, 160  # Pixels; pictures are scaled into this range.
@@ -32,7 +29,6 @@ def check_installed() -> None:
     )
 
 
-@dataclasses.dataclass
 class Film:
   """Evenly spaced pictures of an episode, of which the last one is always kept.
 
@@ -40,14 +36,17 @@ class Film:
     episode: the runner's record of it; None until the episode ends.
   """
 
-  episode: "common.EvaluationEpisode | None" = None
-  # (number of the observation, shape of its picture, the picture compressed).
-  _frames: list[tuple[int, tuple[int, ...], bytes]] = dataclasses.field(
-    default_factory=list
-  )
-  _newest: tuple[int, np.ndarray] | None = None
-  _num_rows: int = 0
-  _stride: int = 1
+  def __init__(self) -> None:
+    self.episode: common.EvaluationEpisode | None = None
+    # (shape, compressed picture) of every `_stride`-th observation.
+    self._frames: list[tuple[tuple[int, ...], bytes]] = []
+    self._stride = 1
+    self._num_rows = 0
+    self._newest: np.ndarray | None = None  # If it is not among the frames.
+
+  @property
+  def episode_return(self) -> float:
+    return -math.inf if self.episode is None else self.episode.episode_return
 
   def add(self, frame: np.ndarray) -> None:
     """Adds the picture of the next observation.
@@ -58,17 +57,20 @@ class Film:
     if self._num_rows % self._stride == 0 and len(self._frames) == MAX_FRAMES:
       self._frames = self._frames[::2]
       self._stride *= 2
-    self._newest = self._num_rows, np.array(frame)
+    self._newest = np.array(frame)
     if self._num_rows % self._stride == 0:
-      self._keep(*self._newest)
+      scaled = _scaled(self._newest)
+      packed = zlib.compress(scaled.tobytes(), level=1)
+      self._frames.append((scaled.shape, packed))
+      self._newest = None
     self._num_rows += 1
 
-  def frames(self) -> Iterator[tuple[int, np.ndarray]]:
-    """(the observation's number from 0, its picture uint8 `[H, W, 3]`), in order."""
-    if self._newest is not None and self._frames[-1][0] != self._newest[0]:
-      self._keep(*self._newest)
-    for row, shape, packed in self._frames:
-      yield row, np.frombuffer(zlib.decompress(packed), np.uint8).reshape(shape)
+  def frames(self) -> Iterator[np.ndarray]:
+    """The pictures, uint8 `[H, W, 3]`, in order."""
+    for shape, packed in self._frames:
+      yield np.frombuffer(zlib.decompress(packed), np.uint8).reshape(shape)
+    if self._newest is not None:
+      yield _scaled(self._newest)
 
   def write(self, file: BinaryIO) -> None:
     """Writes the pictures as a GIF."""
@@ -76,7 +78,7 @@ class Film:
 
     images = [
       Image.fromarray(frame).convert("P", palette=Image.Palette.ADAPTIVE)
-      for _, frame in self.frames()
+      for frame in self.frames()
     ]
     images[0].save(
       file,
@@ -88,18 +90,12 @@ class Film:
       optimize=False,
     )
 
-  def _keep(self, row: int, frame: np.ndarray) -> None:
-    frame = _scaled(frame)
-    self._frames.append((row, frame.shape, zlib.compress(frame.tobytes(), level=1)))
-
 
 class EpisodeRecorder:
   """An observer of evaluations that keeps the last episode and the best."""
 
   def __init__(self) -> None:
-    self._last: Film | None = None
-    self._best: Film | None = None  # The first with the greatest return.
-    self._film = Film()
+    self._film = self._last = self._best = Film()
 
   def begin(self) -> None:
     self._film = Film()
@@ -107,18 +103,18 @@ class EpisodeRecorder:
   def row(self, frame: np.ndarray) -> None:
     self._film.add(frame)
 
-  def end(self, episode: "common.EvaluationEpisode") -> None:
+  def end(self, episode: common.EvaluationEpisode) -> None:
+    self._film.episode = episode
     self._last = self._film
-    self._last.episode = episode
-    if _return(self._last) > _return(self._best):
+    if self._last.episode_return > self._best.episode_return:
       self._best = self._last
 
   def films(self) -> dict[str, Film]:
-    """`last`: the last episode; `best`: the best one, if it is better."""
-    films = {} if self._last is None else {"last": self._last}
-    if self._best is not None and _return(self._best) > _return(self._last):
-      films["best"] = self._best
-    return films
+    """`last`: the last episode; `best`: the first best one, if it is better."""
+    films = {"last": self._last, "best": self._best}
+    if self._best.episode_return <= self._last.episode_return:
+      del films["best"]
+    return films if self._last.episode else {}
 
   def write(self, directory: output.RunDirectory) -> None:
     """Writes `videos/step_*.gif` of these episodes."""
@@ -127,12 +123,6 @@ class EpisodeRecorder:
       suffix = "" if which == "last" else f"_{which}"
       name = f"videos/step_{film.episode.env_steps:08d}{suffix}.gif"
       directory.write(name, film.write)
-
-
-def _return(film: Film | None) -> float:
-  if film is None or film.episode is None:
-    return -math.inf
-  return film.episode.episode_return
 
 
 def _scaled(frame: np.ndarray) -> np.ndarray:

@@ -1,10 +1,9 @@
 """Warnings of a run: its learner's values diverge, or its targets are cut."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-  from explorax.experiments.runners import common
+from explorax.experiments.runners import common
 
 # |q| is a mean over a batch. In runs that learn it is up to a third above its bound.
 _MARGIN = 1.5
@@ -16,69 +15,61 @@ _ABOVE_ATOMS = 1.1
 
 
 class Divergence:
-  """Whether |q| is above the largest `q_bound`, |r| / (1 − γ), for long.
+  """Says of an episode if |q| is above the largest `q_bound`, |r| / (1 − γ), for long.
 
   Above means by more than half, and for long means in all episodes of 1,000 learner
-  updates. A bound below 10 counts as 10. There is no warning without the two metrics.
-
-  Attributes:
-    message: says so, with the numbers and what to try; None until then.
+  updates. A bound below 10 counts as 10.
   """
 
   def __init__(self) -> None:
-    self.message: str | None = None
     self._bound = 0.0  # The largest so far.
     self._since: int | None = None  # Learner updates before |q| was above the bound.
 
-  def add(self, episode: "common.Episode") -> None:
-    """Takes the metrics of an episode."""
+  def __call__(self, episode: common.Episode) -> str | None:
     metrics = episode.metrics
-    if self.message is not None or not {"q", "q_bound"} <= metrics.keys():
-      return
+    if not {"q", "q_bound"} <= metrics.keys():
+      return None
     q, self._bound = abs(metrics["q"]), max(self._bound, metrics["q_bound"])
     if not q > _MARGIN * max(self._bound, _MIN_BOUND):
       self._since = None
-      return
+      return None
     if self._since is None:
       self._since = episode.learner_updates
-    if episode.learner_updates - self._since >= _LONG:
-      self.message = (
-        f"the values diverge: |q| is {q:.4g} at environment step "
-        f"{episode.env_steps:,}, but no value exceeds {self._bound:.4g}, the largest "
-        "|r| / (1 − γ). Try a smaller learning_rate, a larger target_update_period or "
-        "fewer updates_per_step (with --set)."
-      )
+    if episode.learner_updates - self._since < _LONG:
+      return None
+    return (
+      f"the values diverge: |q| is {q:.4g} at environment step "
+      f"{episode.env_steps:,}, but no value exceeds {self._bound:.4g}, the largest "
+      "|r| / (1 − γ). Try a smaller learning_rate, a larger target_update_period or "
+      "fewer updates_per_step (with --set)."
+    )
 
 
 class CutTargets:
-  """Whether the targets of distributions lie beyond their atoms, where they are cut.
+  """Says of an episode if targets so far were more than a tenth beyond the last atom.
 
-  They do if an expected target is more than a tenth beyond the last atom.
-
-  Attributes:
-    message: says so, with the range of the targets; None until then.
+  Targets of distributions are cut there.
   """
 
   def __init__(self, record: Mapping[str, Any]):
     """`record` is the content of config.json."""
-    self.message: str | None = None
     settings = record.get("config")
     target = settings.get("target") if isinstance(settings, Mapping) else None
     atoms = target.get("max_abs_value") if isinstance(target, Mapping) else None
     self._limit: float | None = atoms
     self._low = self._high = 0.0
 
-  def add(self, episode: "common.Episode") -> None:
-    """Takes the metrics of an episode."""
+  def __call__(self, episode: common.Episode) -> str | None:
     metrics, limit = episode.metrics, self._limit
-    if self.message or limit is None or not {"target_min", "target_max"} <= {*metrics}:
-      return
+    if limit is None or not {"target_min", "target_max"} <= metrics.keys():
+      return None
     self._low = min(self._low, metrics["target_min"])
     self._high = max(self._high, metrics["target_max"])
-    if max(-self._low, self._high) > _ABOVE_ATOMS * limit:
-      self.message = (
-        f"targets from {self._low:.6g} to {self._high:.6g} were seen up to environment "
-        f"step {episode.env_steps:,}, but the agent's distributions end at "
-        f"±{limit:g}, where targets are cut. Set target.max_abs_value above the "
-        "largest discounted return (with --set), or scale the rewards."
-      )
+    if max(-self._low, self._high) <= _ABOVE_ATOMS * limit:
+      return None
+    return (
+      f"targets from {self._low:.6g} to {self._high:.6g} were seen up to environment "
+      f"step {episode.env_steps:,}, but the agent's distributions end at "
+      f"±{limit:g}, where targets are cut. Set target.max_abs_value above the "
+      "largest discounted return (with --set), or scale the rewards."
+    )

@@ -28,7 +28,7 @@ def make_summary(make_columns, make_episode):
       "record": {"config": {"evaluation_epsilon": 0.0, "evaluation": None}},
       "episodes": make_columns(episodes),
       "evaluations": None,
-      "result": last if episodes else None,
+      "totals": last._asdict() if episodes else None,
     }
     return summary.summarize_run(**{**arguments, **changes})
 
@@ -64,7 +64,7 @@ def test_the_content_of_a_run_s_summary(make_summary):
 
 
 def test_a_run_without_a_result_has_the_counts_of_its_rows(make_summary):
-  assert make_summary(3, result=None)["env_steps"] == 30
+  assert make_summary(3, totals=None)["env_steps"] == 30
   empty = make_summary(0)
   assert (empty["env_steps"], empty["training_return"]) == (0, None)
   assert math.isnan(empty["steps_per_second"])
