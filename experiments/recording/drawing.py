@@ -4,17 +4,16 @@ import collections
 import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
 from explorax.experiments.recording import statistics
 
-if TYPE_CHECKING:
-  from matplotlib import axes as mpl_axes
-  from matplotlib import axis as mpl_axis
-  from matplotlib import figure as mpl_figure
-
+# Matplotlib's types, which may be absent.
+Axes: TypeAlias = Any
+Axis: TypeAlias = Any
+Figure: TypeAlias = Any
 DPI = 150
 FEW = 5  # At most so many seeds are drawn one by one.
 # A page's column is 830 pixels wide on a screen of 100 dpi; drawings for it have twice
@@ -121,7 +120,7 @@ def new(
   width: float = 4.2,
   height: float = 3.2,
   **kwargs: Any,
-) -> "tuple[mpl_figure.Figure, np.ndarray]":
+) -> tuple[Figure, np.ndarray]:
   """A figure and its axes `[rows, columns]`; width and height of each in inches.
 
   Other arguments are those of matplotlib's `subplots`.
@@ -136,7 +135,7 @@ def new(
 
 
 @contextlib.contextmanager
-def column(height: float) -> "Iterator[mpl_figure.Figure]":
+def column(height: float) -> Iterator[Figure]:
   """A figure as wide as a page's column, within which its axes are to be drawn."""
   import matplotlib
   from matplotlib import figure
@@ -146,7 +145,7 @@ def column(height: float) -> "Iterator[mpl_figure.Figure]":
 
 
 def seeds(
-  axes: "mpl_axes.Axes",
+  axes: Axes,
   x: Sequence[float] | np.ndarray,
   values: np.ndarray,
   *,
@@ -180,7 +179,7 @@ def seeds(
 
 
 def band(
-  axes: "mpl_axes.Axes",
+  axes: Axes,
   x: Sequence[float] | np.ndarray,
   interval: statistics.Interval,
   *,
@@ -204,14 +203,14 @@ def band(
   )
 
 
-def shorten_numbers(axis: "mpl_axis.Axis") -> None:
+def shorten_numbers(axis: Axis) -> None:
   """An axis has 500, 20k and 1.5M: long numbers would run into each other."""
   from matplotlib import ticker
 
   axis.set_major_formatter(ticker.EngFormatter(sep=""))
 
 
-def label_logarithmic(axis: "mpl_axis.Axis") -> None:
+def label_logarithmic(axis: Axis) -> None:
   """Gives an axis short numbers if it is logarithmic (base 10) and has none below 0.5.
 
   They are at powers of ten, and also at 2 and 5 times these if it spans less than 100.
@@ -227,7 +226,7 @@ def label_logarithmic(axis: "mpl_axis.Axis") -> None:
     shorten_numbers(axis)
 
 
-def save(file: BinaryIO, fig: "mpl_figure.Figure", *, title: str = "") -> None:
+def save(file: BinaryIO, fig: Figure, *, title: str = "") -> None:
   """Writes a drawing as a PNG, with a title above if it is not empty.
 
   The file has neither a date nor a version: the same drawing has the same bytes.

@@ -1,25 +1,14 @@
 """`curve.png`, the learning curve of one run or of several seeds."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Sequence
+from typing import BinaryIO
 
 import numpy as np
 
-from explorax.experiments import errors, output
-from explorax.experiments.recording import (
-  console,
-  curves,
-  drawing,
-  rows,
-  statistics,
-)
-
-if TYPE_CHECKING:
-  from matplotlib import axes as mpl_axes
-  from matplotlib import figure
-
-  from explorax import environments
+from explorax import environments
+from explorax.experiments import errors
+from explorax.experiments.recording import curves, drawing, rows, statistics
 
 _MAX_POINTS = 4000  # Per line: more are indistinguishable and slow to draw.
 
@@ -41,30 +30,14 @@ def check_can_draw() -> None:
     )
 
 
-def write(
-  directory: output.RunDirectory, name: str, draw: Callable[[BinaryIO], Any]
-) -> None:
-  """Writes a picture; if it cannot be drawn, for any reason, there is a warning.
-
-  Raises:
-    OutputError: if the file cannot be written.
-  """
-  try:
-    directory.write(name, draw)
-  except errors.OutputError:
-    raise
-  except Exception as error:
-    console.print_error(f"{name} could not be drawn ({errors.describe(error)}).")
-
-
 def learning_curve(
   file: BinaryIO,
   seeds: Sequence[rows.Rows],
   *,
   title: str,
   evaluations: rows.Rows | None = None,
-  solved: "environments.SolvedRule | None" = None,
-) -> "figure.Figure":
+  solved: environments.SolvedRule | None = None,
+) -> drawing.Figure:
   """Draws returns against environment steps, of one seed or of several, as PNG.
 
   One seed: a line for each policy group, the mean over the last tenth of the group's
@@ -101,7 +74,7 @@ def learning_curve(
   return fig
 
 
-def _draw_policies(axes: "mpl_axes.Axes", episodes: rows.Rows) -> None:
+def _draw_policies(axes: drawing.Axes, episodes: rows.Rows) -> None:
   for index, policy in enumerate(np.unique(episodes["policy"])):
     of_policy = curves.of_policy(episodes, policy)
     steps, values = of_policy["env_steps"], of_policy["episode_return"]
@@ -115,7 +88,7 @@ def _draw_policies(axes: "mpl_axes.Axes", episodes: rows.Rows) -> None:
     axes.plot(steps[drawn], mean, color=color, linestyle=linestyle, label=label)
 
 
-def _draw_evaluations(axes: "mpl_axes.Axes", evaluations: rows.Rows | None) -> None:
+def _draw_evaluations(axes: drawing.Axes, evaluations: rows.Rows | None) -> None:
   if evaluations and (returns := curves.evaluation_returns(evaluations)):
     steps, values = zip(*returns, strict=True)
     label = f"evaluation ({len(returns):,}, mean of each)"
@@ -124,9 +97,9 @@ def _draw_evaluations(axes: "mpl_axes.Axes", evaluations: rows.Rows | None) -> N
 
 
 def _mark_solved(
-  axes: "mpl_axes.Axes",
+  axes: drawing.Axes,
   episodes: rows.Rows,
-  solved: "environments.SolvedRule | None",
+  solved: environments.SolvedRule | None,
 ) -> None:
   if solved and solved.solved_episode is not None:
     label = (
@@ -137,7 +110,7 @@ def _mark_solved(
     axes.axvline(step, color="0.3", ls="--", lw=1, label=label)
 
 
-def _draw_mean(axes: "mpl_axes.Axes", seeds: Sequence[rows.Rows]) -> None:
+def _draw_mean(axes: drawing.Axes, seeds: Sequence[rows.Rows]) -> None:
   grid, values = curves.on_grid(
     [(x["env_steps"], curves.smooth(x["episode_return"])) for x in seeds]
   )

@@ -252,7 +252,7 @@ class _SeedRecorder:
         evaluations=evaluations,
         solved=solved,
       )
-      plots.write(self._directory, "curve.png", draw)
+      self._directory.write("curve.png", draw)
     return content
 
 
@@ -290,7 +290,7 @@ def write_files_of_seeds(
   directory.write_json("summary.json", summary.summarize_seeds(outcomes))
   if all(len(columns["episode"]) for columns in episodes) and plots.can_draw():
     draw = functools.partial(plots.learning_curve, seeds=episodes, title=title)
-    plots.write(directory, "curve.png", draw)
+    directory.write("curve.png", draw)
 
 
 def _directories(

@@ -5,7 +5,7 @@ import dataclasses
 import fractions
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import dm_env
 import jax
@@ -85,15 +85,6 @@ class LogRow(NamedTuple):
   seed: int = 0
 
 
-def log_row(
-  agent: types.Agent, learner_metrics: Mapping[str, float], **columns: Any
-) -> LogRow:
-  """A row of an agent, with the other columns by their names."""
-  parameters = agent.parameters(columns["env_steps"], columns["learner_updates"])
-  metrics = {name: x for name, x in learner_metrics.items() if name != "finite"}
-  return LogRow(metrics={**parameters, **metrics}, **columns)
-
-
 class EvaluationEpisode(NamedTuple):
   """One episode of an evaluation."""
 
@@ -146,60 +137,33 @@ class StoppedError(RuntimeError):
     self.weights = weights
 
 
-class EvaluationObserver(Protocol):
-  """Observes evaluation episodes while they run."""
-
-  def begin(self) -> None:
-    """An episode starts; an episode without an `end` was interrupted."""
-
-  def row(self, frame: np.ndarray) -> None:
-    """The picture of an observation."""
-
-  def end(self, episode: EvaluationEpisode) -> None:
-    """The episode has ended."""
-
-
-def _ignore(*args: Any) -> None:
-  """Does nothing."""
-
-
-def _never() -> bool:
-  return False
-
-
 @dataclasses.dataclass(frozen=True)
 class Hooks:
   """What a runner calls while it runs.
 
   Attributes:
-    on_activity: called with what the run does next, before each piece of it.
-    on_log: called every `log_every` environment steps.
-    on_episode: called at the end of each episode.
-    on_evaluation: called after each evaluation.
-    on_message: called with one-sentence messages for the user.
-    stop: called after each step, or report; True interrupts the run.
-    ended: called then, too; True ends the run as a limit does.
-    observer: observes the evaluation episodes; None for no observer.
+    on_activity: with what the run does next, before each piece of it.
+    on_log: every `log_every` environment steps.
+    on_episode, on_evaluation: after each of them.
+    on_message: with one-sentence messages for the user.
+    stop: after each step, or report; True interrupts the run.
+    ended: then, too; True ends the run as a limit does.
+    observer: of evaluation episodes, such as `recording.video.EpisodeRecorder`.
     make_environment: makes further environments; None: there are none.
     checkpoints: receives the run's state when a checkpoint is due, and at its end; if
       it has found a checkpoint, the run resumes from it.
   """
 
-  on_activity: Callable[[Activity], None] = _ignore
-  on_log: Callable[[LogRow], None] = _ignore
-  on_episode: Callable[[Episode], None] = _ignore
-  on_evaluation: Callable[[Evaluation], None] = _ignore
-  on_message: Callable[[str], None] = _ignore
-  stop: Callable[[], bool] = _never
-  ended: Callable[[], bool] = _never
-  observer: EvaluationObserver | None = None
+  on_activity: Callable[[Activity], None] = lambda activity: None
+  on_log: Callable[[LogRow], None] = lambda row: None
+  on_episode: Callable[[Episode], None] = lambda episode: None
+  on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None
+  on_message: Callable[[str], None] = lambda text: None
+  stop: Callable[[], bool] = lambda: False
+  ended: Callable[[], bool] = lambda: False
+  observer: Any = None
   make_environment: MakeEnvironment | None = None
   checkpoints: checkpoint.Checkpointer | None = None
-
-  @property
-  def restored(self) -> checkpoint.Checkpoint | None:
-    """The checkpoint from which the run resumes."""
-    return None if self.checkpoints is None else self.checkpoints.restored
 
 
 NO_HOOKS = Hooks()
@@ -224,24 +188,18 @@ class Pace:
     Raises:
       ValueError: if the rate is too small or too large.
     """
-    if spec.updates_per_step > _MAX_UPDATES:
+    self._min_size = spec.min_size
+    self._ratio = updates_per_step(spec, 1, 10**6)
+    if self._ratio > _MAX_UPDATES:
       raise ValueError(
         f"updates_per_step is {spec.updates_per_step:g}; this runner makes at most "
         f"{_MAX_UPDATES:,} updates after a step: lower it."
       )
-    self._min_size = spec.min_size
-    self._ratio = updates_per_step(spec, 1, 10**6)
     self._due = 0  # In units of 1 / denominator of an update.
     self._empty_at = 0
 
   def step(self, env_steps: int, has_window: bool, num_steps: int = 1) -> int:
-    """The number of updates due after `num_steps` more environment steps.
-
-    Args:
-      env_steps: taken so far, including these.
-      has_window: whether replay has a window.
-      num_steps: since the last call.
-    """
+    """The number of updates due after the last `num_steps` of these `env_steps`."""
     if env_steps - self._empty_at < self._min_size or not has_window:
       return 0
     self._due += num_steps * self._ratio.numerator
@@ -268,13 +226,9 @@ class Pace:
 def updates_per_step(
   spec: types.ReplaySpec, num_envs: int, max_steps: int, max_updates: float = math.inf
 ) -> fractions.Fraction:
-  """Updates for a step of all environments, as a ratio of small numbers.
+  """Updates for a step of all E = `num_envs` environments, as a ratio of integers.
 
-  Args:
-    spec: whose `updates_per_step` are for one environment step.
-    num_envs: E.
-    max_steps: the largest denominator.
-    max_updates: the largest numerator.
+  The numerator and the denominator are at most `max_updates` and `max_steps`.
 
   Raises:
     ValueError: if the nearest such ratio is more than 1 % off.

@@ -97,7 +97,6 @@ def run_seeds(
     ValueError: if the environment is not written in JAX, if there is no
       limit, or if the number of parameters differs from the number of seeds.
   """
-  course.check(config, evaluation_environment)
   seeds = config.seeds
   device: DeviceRun
   if isinstance(environment, batched_types.BatchedEnvironment):
@@ -115,11 +114,7 @@ def run_seeds(
       arrays = jax.tree.map(lambda *x: jnp.stack(x), *params)
     own = [(pure, x) for x in params]
     device = ScannedRun(agent, program, arrays, own, config, hooks.on_episode)
-  with course.RunControl(device, config, hooks, evaluation_environment) as control:
-    while control.continues():
-      device.advance()
-      control.after_step()
-    return control.finish()
+  return course.RunControl(device, config, hooks, evaluation_environment).train()
 
 
 def _max_steps(config: config_lib.RunConfig, num_envs: int) -> int | None:
@@ -263,7 +258,7 @@ class DeviceRun(course.Run):
     builder = builder_lib.Builder(self._agent)
     return [
       builder.make_actor(
-        common.evaluation_key(jax.random.PRNGKey(seed), self._resumed_at),
+        common.evaluation_key(jax.random.PRNGKey(seed), self.resumed_at),
         _WeightsOfSeed(self, index),
         evaluation=True,
       )

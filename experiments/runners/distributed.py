@@ -67,7 +67,6 @@ def run(
     ValueError: if there is no limit, or no way to make environments.
   """
   del environment
-  course.check(config, evaluation_environment)
   if hooks.make_environment is None:
     raise ValueError(
       "--runner=distributed needs an environment by its name, as gym:CartPole-v1 or "
@@ -86,11 +85,7 @@ def run(
     distributed = DistributedRun(agent, replay, config, hooks)
     stack.callback(distributed.close)
     control = course.RunControl(distributed, config, hooks, evaluation_environment)
-    with control:
-      while control.continues():
-        distributed.advance()
-        control.after_step()
-      (result,) = control.finish()
+    (result,) = control.train()
     return result
 
 
@@ -98,33 +93,18 @@ class ActingError(Exception):
   """An exception in an actor, in words."""
 
 
-class EndedEpisode(NamedTuple):
-  """An episode of a slice.
-
-  Attributes:
-    env: number of the environment among those of the actor.
-    num_steps: environment steps of the slice so far.
-    tracker: of the episode.
-    metrics: of the environment.
-  """
-
-  env: int
-  num_steps: int
-  tracker: common.EpisodeTracker
-  metrics: dict[str, float]
-
-
 class Slice(NamedTuple):
   """What an actor has played.
 
   Attributes:
     calls: of the writer of each environment.
-    episodes: that ended.
+    episodes: those that ended: the steps of the slice so far, the episode, and the
+      metrics of its environment.
     num_steps: environment steps.
   """
 
   calls: list[calls_lib.Calls]
-  episodes: list[EndedEpisode]
+  episodes: list[tuple[int, common.EpisodeTracker, dict[str, float]]]
   num_steps: int
 
 
@@ -187,22 +167,22 @@ class RolloutActor:
     """
     try:
       if self._loop is None:
-        self._set_up(number)
-      return self._act(weights[0], env_steps, num_steps)
+        self._loop = self._make_loop(number)
+      return self._act(self._loop, weights[0], env_steps, num_steps)
     except Exception as error:
       line = environment_errors.users_line(error)
       raise ActingError(
         run_errors.describe(error) + (f" ({line})" if line else "")
       ) from error
 
-  def _set_up(self, number: int) -> None:
+  def _make_loop(self, number: int) -> loop.EnvironmentLoop:
     # Unpickling an agent's arrays initialises jax.
     agent, make_environment = ray.cloudpickle.loads(self._agent_and_make)
     num_envs, num_actors = self._config.num_envs or 1, self._config.num_actors or 1
     self._weights = _Weights()
     self._recorders = [calls_lib.CallRecorder() for _ in range(num_envs)]
     actor_key, _ = jax.random.split(jax.random.PRNGKey(self._config.seed))
-    self._actor = actor_lib.Actor(
+    actor = actor_lib.Actor(
       agent,
       agent.actor(),
       self._weights,
@@ -211,27 +191,23 @@ class RolloutActor:
       actor_ids=range(num_envs * number, num_envs * (number + 1)),
       num_actors=num_envs * num_actors,
     )
-    self._environments = [
-      make_environment(common.TRAINING, num_envs * self._start + env)
-      for env in range(num_envs)
-    ]
-    self._loop = loop.EnvironmentLoop(self._environments, self._actor)
+    numbers = range(num_envs * self._start, num_envs * (self._start + 1))
+    made = [make_environment(common.TRAINING, number) for number in numbers]
+    return loop.EnvironmentLoop(made, actor)
 
-  def _act(self, weights: Any, env_steps: int, num_steps: int) -> Slice:
-    assert self._loop is not None
-    self._actor.env_steps = env_steps
+  def _act(
+    self, own: loop.EnvironmentLoop, weights: Any, env_steps: int, num_steps: int
+  ) -> Slice:
+    actor, until, episodes = own.actor, time.monotonic() + _SECONDS, []
+    actor.env_steps, played = env_steps, 0
     if self._weights.take(weights):
-      self._actor.fetch()
-    until = time.monotonic() + _SECONDS
-    episodes: list[EndedEpisode] = []
-    played = 0
+      actor.fetch()
     while played < num_steps and (not played or time.monotonic() < until):
-      ended = self._loop.step()
-      played = self._actor.env_steps - env_steps
-      for env in ended:
-        tracker = self._loop.slots[env].tracker
-        metrics = environments.episode_metrics(self._environments[env])
-        episodes.append(EndedEpisode(env, played, tracker, metrics))
+      ended = own.step()
+      played = actor.env_steps - env_steps
+      for slot in (own.slots[env] for env in ended):
+        metrics = environments.episode_metrics(slot.environment)
+        episodes.append((played, slot.tracker, metrics))
     return Slice([recorder.take() for recorder in self._recorders], episodes, played)
 
 
@@ -346,9 +322,8 @@ class DistributedRun(local.LocalRun):
       calls.make(writer)
       self._has_window |= calls.has_window
     self._learn(played.num_steps)
-    for episode in played.episodes:
-      metrics = {**episode.metrics, "actor": float(number)}
-      self._report(episode.tracker, metrics, before + episode.num_steps)
+    for steps, tracker, metrics in played.episodes:
+      self._report(tracker, {**metrics, "actor": float(number)}, before + steps)
 
   def _replace(self, number: int, why: str) -> None:
     """Replaces an actor; replay keeps the windows of its open episodes."""

@@ -57,18 +57,12 @@ def run(
     ImportError: if the config asks for Reverb and it cannot be imported.
     ValueError: if there is no limit, or no environment to evaluate in.
   """
-  course.check(config, evaluation_environment)
   with contextlib.ExitStack() as stack:
     replay = make_replay(agent, config, hooks)
     stack.callback(replay.close)
     training = _environments(environment, config, hooks, stack)
     local = LocalRun(agent, training, replay, config, hooks.on_episode)
-    control = course.RunControl(local, config, hooks, evaluation_environment)
-    with control:
-      while control.continues():
-        local.advance()
-        control.after_step()
-      (result,) = control.finish()
+    (result,) = course.RunControl(local, config, hooks, evaluation_environment).train()
     return result
 
 
@@ -76,7 +70,8 @@ def make_replay(
   agent: types.Agent, config: config_lib.RunConfig, hooks: common.Hooks
 ) -> builder_lib.Replay:
   """The replay of a run, with Reverb's content of its checkpoint; see `run`."""
-  folder = None if hooks.restored is None else hooks.restored.replay_folder
+  restored = hooks.checkpoints and hooks.checkpoints.restored
+  folder = restored.replay_folder if restored else None
   return builder_lib.Builder(agent).make_replay_tables(
     config.replay, config.seed, folder, config.steps
   )
@@ -216,7 +211,7 @@ class LocalRun(course.Run):
     return jax.device_get(self._learner.get_variables(["params"]))
 
   def make_evaluation_actors(self) -> list[actor_lib.Actor]:
-    key = common.evaluation_key(self._actor_key, self._resumed_at)
+    key = common.evaluation_key(self._actor_key, self.resumed_at)
     return [self._builder.make_actor(key, self._learner, evaluation=True)]
 
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
@@ -240,7 +235,7 @@ class LocalRun(course.Run):
     self._learner.restore(learner, counts["updates"], counts["metrics"])
     actor = checkpoint.restore("actor", self._actor.state)
     self._actor.state = common.on_device(actor)
-    self._actor.env_steps = self._resumed_at
+    self._actor.env_steps = self.resumed_at
     self._pace.restore(counts["pace"])
     if "replay" in counts:
       self._replay.restore(checkpoint.arrays("replay"), counts["replay"])

@@ -31,6 +31,7 @@ class EnvironmentLoop:
 
   Attributes:
     slots: one for each environment.
+    actor: of all of them.
   """
 
   def __init__(
@@ -48,7 +49,7 @@ class EnvironmentLoop:
       on_answer: called with the slot's number after the actor has answered a timestep
         of it, also a LAST one.
     """
-    self._actor = actor
+    self.actor = actor
     self._on_answer = on_answer
     self.slots = [EnvSlot(environment) for environment in environments]
 
@@ -68,14 +69,14 @@ class EnvironmentLoop:
       if slot.timestep is None:
         slot.timestep = slot.environment.reset()
         slot.tracker = common.EpisodeTracker()
-        self._actor.observe_first(slot.timestep, env)
-    actions = self._actor.select_actions()
+        self.actor.observe_first(slot.timestep, env)
+    actions = self.actor.select_actions()
     for env, slot in enumerate(self.slots):
       self._answered(env)
       slot.timestep = slot.environment.step(actions[env])
-      self._actor.observe_step(env, actions[env], slot.timestep)
+      self.actor.observe_step(env, actions[env], slot.timestep)
       slot.tracker.stepped(slot.timestep.reward)
-    ended = self._actor.end_episodes()
+    ended = self.actor.end_episodes()
     for env in ended:
       self._answered(env)
       self.slots[env].timestep = None
@@ -84,9 +85,9 @@ class EnvironmentLoop:
   def leave_episodes(self) -> None:
     """Starts new episodes at the next step; for an actor without adders."""
     for env, slot in enumerate(self.slots):
-      slot.timestep = self._actor.timesteps[env] = None
+      slot.timestep = self.actor.timesteps[env] = None
 
   def _answered(self, env: int) -> None:
     """The actor has answered the newest timestep."""
-    self.slots[env].tracker.acted(self._actor.extras[env])
+    self.slots[env].tracker.acted(self.actor.extras[env])
     self._on_answer(env)

@@ -72,18 +72,12 @@ def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
   factory = find(name)
   random.seed(seed)
   np.random.seed(seed)
-  specs = (spec.observations, spec.actions)
-  signature = inspect.signature(factory)
-  agent: Any
-  if _takes(signature, *specs, seed=seed):
-    agent = factory(*specs, seed=seed)
-  elif _takes(signature, *specs):
-    agent = factory(*specs)
-  else:
-    raise TypeError(
-      f"{name!r} is called with (observation_spec, action_spec) and seed=, but its "
-      f"signature is {signature}"
-    )
+  specs, seeded = (spec.observations, spec.actions), {"seed": seed}
+  try:
+    inspect.signature(factory).bind(*specs, **seeded)
+  except TypeError:  # It takes no seed.
+    seeded = {}
+  agent: Any = factory(*specs, **seeded)
   for method in ("select_action", "update"):
     if not callable(getattr(agent, method, None)):
       raise TypeError(
@@ -123,6 +117,15 @@ def run(
   def is_complete() -> bool:
     return config.is_reached(env_steps, episodes) or hooks.ended()
 
+  def columns() -> dict[str, Any]:
+    return {
+      "env_steps": env_steps,
+      "learner_updates": env_steps,
+      "steps_per_second": clock.steps_per_second(env_steps),
+      "wall_seconds": clock.seconds,
+      "seed": config.seed,
+    }
+
   while not is_complete() and not hooks.stop():
     hooks.on_activity(common.Activity(common.ACTING, env_steps))
     timestep, tracker = environment.reset(), common.EpisodeTracker()
@@ -134,26 +137,19 @@ def run(
       tracker.stepped(timestep.reward)
       env_steps += 1
       if env_steps % config.log_every == 0:
-        speed, seconds = clock.steps_per_second(env_steps), clock.seconds
-        hooks.on_log(
-          common.LogRow(env_steps, env_steps, speed, seconds, {}, config.seed)
-        )
+        hooks.on_log(common.LogRow(**columns(), metrics={}))
       if hooks.stop():
         break
     if timestep.last():
       episodes += 1
       hooks.on_episode(
         common.Episode(
+          **columns(),
           episode=episodes,
-          env_steps=env_steps,
-          episode_return=float(tracker.episode_return),
+          episode_return=tracker.episode_return,
           episode_length=tracker.length,
           policy="policy",
-          learner_updates=env_steps,
-          steps_per_second=clock.steps_per_second(env_steps),
-          wall_seconds=clock.seconds,
           metrics=environments.episode_metrics(environment),
-          seed=config.seed,
         )
       )
   return common.Result(
@@ -177,11 +173,3 @@ def _legal(action: Any, num_actions: int) -> int:
       f"{num_actions - 1}"
     )
   return index
-
-
-def _takes(signature: inspect.Signature, *args: Any, **kwargs: Any) -> bool:
-  try:
-    signature.bind(*args, **kwargs)
-  except TypeError:
-    return False
-  return True

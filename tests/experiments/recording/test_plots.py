@@ -5,7 +5,6 @@ import io
 import pytest
 
 from explorax import environments
-from explorax.experiments import output
 from explorax.experiments.recording import curves, drawing, plots
 
 pytest.importorskip("matplotlib")
@@ -23,17 +22,6 @@ def test_a_name_that_is_no_formula_is_drawn_as_it_is():
   fig, _ = drawing.new()
   drawing.save(file := io.BytesIO(), fig, title="module:$\\frac$")
   assert file.getvalue().startswith(b"\x89PNG")
-
-
-def test_a_picture_that_cannot_be_drawn_is_a_warning(tmp_path, capsys):
-  directory = output.RunDirectory.create(tmp_path)
-
-  def draw(file):
-    raise RuntimeError("no LaTeX")
-
-  plots.write(directory, "curve.png", draw)
-  assert "curve.png" in (said := capsys.readouterr().err) and "no LaTeX" in said
-  assert not list(tmp_path.iterdir())
 
 
 def test_each_policy_has_a_line_and_the_solved_episode_is_marked(
