@@ -36,15 +36,7 @@ class RunProgress:
     num_seeds: int = 1,
     clock: Callable[[], float] = time.monotonic,
   ):
-    """Starts the clock.
-
-    Args:
-      console: where to show it.
-      num_episodes: at which each seed ends; None for no such limit.
-      num_steps: environment steps at which each seed ends; None for no such limit.
-      num_seeds: whose episodes are reported.
-      clock: seconds.
-    """
+    """Starts the clock; each seed ends after so many episodes or steps."""
     self._console = console
     self._clock = clock
     self._period = _PERIOD if console.is_terminal else _LINE_PERIOD

@@ -58,8 +58,7 @@ class Recorder:
     Args:
       directory: of the run.
       config: of the run.
-      record: the content of `config.json`; with several seeds, each seed's is written
-        here.
+      record: the content of `config.json`; that of each of several seeds is written.
       console: for the progress.
       learner_metrics: the names of the learner's metrics.
       resumed: what `save` returned; later rows are cut. None creates the files.

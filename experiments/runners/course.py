@@ -84,13 +84,7 @@ class Run(abc.ABC):
     config: config_lib.RunConfig,
     on_episode: Callable[[common.Episode], None],
   ):
-    """Starts with all counters at zero.
-
-    Args:
-      agent: trained with all seeds.
-      config: provides the seeds and the limits.
-      on_episode: called with each finished episode.
-    """
+    """Starts with all counters at zero."""
     self._agent = agent
     self._config = config
     self._on_episode = on_episode
@@ -194,13 +188,9 @@ class Run(abc.ABC):
   def _count_episode(
     self, index: int, *, env_steps: int, policy: int, **columns: Any
   ) -> None:
-    """Counts and reports an ended episode.
+    """Counts and reports an ended episode of a seed.
 
-    Args:
-      index: of its seed.
-      env_steps: at its end.
-      policy: the index of the policy that acted.
-      **columns: others of `common.Episode`.
+    `policy` is the index of the policy that acted; `columns` are of `common.Episode`.
     """
     self.episodes[index] += 1
     self._on_episode(
@@ -235,13 +225,9 @@ class RunControl:
   ):
     """Resumes the run if `hooks.checkpoints` has found a checkpoint.
 
-    Args:
-      run: what is to be done.
-      config: has the limits.
-      hooks: called during the run.
-      evaluation_environment: closed by its owner. None: the only evaluation is at the
-        end, in an environment that is made then, as it may share global random numbers
-        with that of training; without `hooks.make_environment` there is none.
+    The caller closes the evaluation environment. If there is none, the only evaluation
+    is at the end, in an environment that is made then, as it may share global random
+    numbers with that of training; without `hooks.make_environment` there is none.
 
     Raises:
       ValueError: if there is no limit, or nothing to evaluate in.

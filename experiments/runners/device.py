@@ -47,17 +47,10 @@ def run(
   *,
   evaluation_environment: dm_env.Environment | None = None,
 ) -> common.Result:
-  """Trains an agent with one seed; see `run_seeds`.
-
-  Returns:
-    The result of the run.
-  """
+  """`run_seeds` with one seed; returns its result."""
+  second = evaluation_environment
   (result,) = run_seeds(
-    agent,
-    environment,
-    config,
-    hooks,
-    evaluation_environment=evaluation_environment,
+    agent, environment, config, hooks, evaluation_environment=second
   )
   return result
 
@@ -171,12 +164,7 @@ class DeviceRun(course.Run):
   ):
     """Starts with all counters at zero.
 
-    Args:
-      agent: trained with all seeds.
-      num_envs: environments of each seed.
-      state: with a leading axis of seeds if there is more than one.
-      config: provides the seeds and the limits.
-      on_episode: called with each finished episode.
+    `state` has a leading axis of seeds if there is more than one.
     """
     super().__init__(agent, config, on_episode)
     self._seeds = config.seeds
@@ -291,8 +279,7 @@ class DeviceRun(course.Run):
     step: int,
     updates: int,
     ended: device_program.Episodes,
-    of_learner: dict[str, float],
-    metrics: Mapping[str, float],
+    metrics: Mapping[str, Any],
   ) -> None:
     """Reports an episode.
 
@@ -301,11 +288,10 @@ class DeviceRun(course.Run):
       step: the environment's step at which it ended, from 1.
       updates: made by then.
       ended: its numbers, on the host; their `metrics` are not read.
-      of_learner: the learner's metrics at its end.
-      metrics: the environment's.
+      metrics: the learner's and the environment's at its end.
     """
     if "r_int" in self._agent.replay.extras:
-      of_learner["intrinsic_return"] = float(ended.intrinsic)
+      metrics = {"intrinsic_return": ended.intrinsic, **metrics}
     self._count_episode(
       index,
       env_steps=step * self._num_envs,
@@ -313,7 +299,7 @@ class DeviceRun(course.Run):
       episode_length=int(ended.length),
       policy=int(ended.policy),
       learner_updates=updates,
-      metrics=_floats({**of_learner, **metrics}),
+      metrics=_floats(metrics),
     )
 
   def _store_metrics(self, update: device_program.Update, before: int = 0) -> None:
@@ -322,39 +308,31 @@ class DeviceRun(course.Run):
     Args:
       update: the last, or the first that was not finite, of each seed.
       before: number of updates before the first one counted by `update`.
-
-    Raises:
-      common.StoppedError: for the first seed whose update was not finite.
     """
     of_seeds = self._of_each_seed(update)
     self.metrics = [_floats(of_seed.metrics) for of_seed in of_seeds]
-    for index, (seed, of_seed) in enumerate(zip(self._seeds, of_seeds, strict=True)):
-      if self.metrics[index]["finite"] > 0:
+    for index, metrics in enumerate(self.metrics):
+      if metrics["finite"] > 0:
         continue
-      if not_finite := self._not_finite(index):
-        raise common.StoppedError(
-          f"stopped at environment step {self.env_steps}, seed {seed}: the environment "
-          f"returned {not_finite} that is NaN or infinite; fix the environment.",
-          self.weights(),
-        )
-      number = before + int(of_seed.number)
-      raise common.StoppedError(
-        f"stopped at environment step {self.env_steps}, seed {seed}: a loss became NaN "
-        f"or infinite in learner update {number}; lower the learning rate or clip the "
-        "gradient.",
-        self.weights(),
+      why = self._not_finite(index) or (
+        "a loss became NaN or infinite in learner update "
+        f"{before + int(of_seeds[index].number)}; lower the learning rate or clip the "
+        "gradient."
       )
+      place = f"environment step {self.env_steps}, seed {self._seeds[index]}"
+      raise common.StoppedError(f"stopped at {place}: {why}", self.weights())
 
   def _not_finite(self, index: int) -> str:
     """What the environments of a seed have returned that is not finite, if anything."""
     rows = self.state.replay.rows
-    for name in ("reward", "observation"):
-      column = rows[name]
-      if len(self._seeds) > 1:
-        column = column[index]
+    for name, what in (("reward", "a reward"), ("observation", "an observation")):
+      column = rows[name] if len(self._seeds) == 1 else rows[name][index]
       is_float = jnp.issubdtype(column.dtype, jnp.floating)
       if is_float and not jnp.isfinite(column).all():
-        return "a reward" if name == "reward" else "an observation"
+        return (
+          f"the environment returned {what} that is NaN or infinite; fix the "
+          "environment."
+        )
     return ""
 
 
@@ -450,13 +428,10 @@ class ScannedRun(DeviceRun):
     updates: int,
     metrics: Sequence[Mapping[str, float]],
   ) -> None:
-    """Reports the finished episodes in order.
+    """Reports the finished episodes of a log in order.
 
-    Args:
-      log: of the last steps.
-      steps: of each environment before these.
-      updates: of each learner before these.
-      metrics: each learner's then.
+    Before it there were so many steps of each environment and updates of each learner,
+    with these metrics.
     """
     log = jax.device_get(log)
     if len(self._seeds) == 1:
@@ -467,11 +442,12 @@ class ScannedRun(DeviceRun):
     leaves, structure = jax.tree.flatten((*places[:2], ended, newest))
     for values in zip(*(leaf.tolist() for leaf in leaves), strict=True):
       index, seed, episode, update = jax.tree.unflatten(structure, values)
-      of_learner = dict(update.metrics if update.number else metrics[seed])
+      of_learner = update.metrics if update.number else metrics[seed]
       step, made = index + 1, updates
       if self.updates > updates:  # Those of its own round are already made.
         made += step // program.steps_per_round * program.updates_per_round
-      self._report(seed, steps + step, made, episode, of_learner, episode.metrics)
+      metrics_then = {**of_learner, **episode.metrics}
+      self._report(seed, steps + step, made, episode, metrics_then)
 
 
 class SteppedRun(DeviceRun):
@@ -573,9 +549,8 @@ class SteppedRun(DeviceRun):
     ended = jax.device_get(ended)
     for env in np.flatnonzero(step.last):
       of_env = jax.tree.map(lambda x, env=env: x[env], ended)
-      of_learner = dict(self.metrics[0])
-      metrics = step.metrics[int(env)]
-      self._report(0, self.steps, self.updates, of_env, of_learner, metrics)
+      metrics = {**self.metrics[0], **step.metrics[int(env)]}
+      self._report(0, self.steps, self.updates, of_env, metrics)
     return True
 
   def check_finite(self) -> None:

@@ -115,14 +115,10 @@ class DeviceAgent:
     copies_target_apart: bool = False,
     max_steps: int | None = None,
   ):
-    """Prepares the functions.
+    """Prepares the functions; `max_steps` is that of `DeviceReplay`.
 
-    Args:
-      agent: made for the environments' spec.
-      num_envs: E, each of them with an actor.
-      copies_target_apart: whether the caller of `update` copies the target network,
-        as `target` says, if that is not None.
-      max_steps: see `DeviceReplay`.
+    With `copies_target_apart`, the caller of `update` copies the target network, as
+    `target` says, if that is not None.
     """
     threefry.unroll_on_cpu()
     self._agent = agent
@@ -151,8 +147,7 @@ class DeviceAgent:
     """The state before the first step.
 
     Args:
-      learner_key: of the learner's weights.
-      actor_key: of the actors.
+      learner_key, actor_key: of the first states.
       key: of all that follows.
       timesteps: the first ones, encoded, `[E, ...]`.
       metrics: those of environments on the device.
@@ -197,13 +192,7 @@ class DeviceAgent:
   def observe(
     self, state: State, action: jax.Array, timesteps: dm_env.TimeStep
   ) -> State:
-    """Stores the environments' answers to the actions of `choose`.
-
-    Args:
-      state: from `choose`.
-      action: `[E]`.
-      timesteps: the answers, encoded, `[E, ...]`.
-    """
+    """Stores the environments' encoded answers `[E, ...]` to these actions `[E]`."""
     extras = jax.vmap(self._core.extras)(state.actors)
     ones = jnp.ones((self._num_envs,))
     row = {
@@ -303,9 +292,7 @@ class DeviceAgent:
   def fetch(self, state: State, num_steps: jax.Array | int) -> State:
     """Copies the learner's weights to the actors if their period is over.
 
-    Args:
-      state: of any time.
-      num_steps: since the last call; may exceed the period.
+    The number of steps since the last call may exceed the period.
     """
     if not self._actors_keep_weights:
       return state
@@ -363,8 +350,7 @@ class ScannedProgram:
       environment: written in JAX.
       num_envs: E, environments of each seed, each with an actor.
       num_seeds: S.
-      params_per_seed: whether each seed has its own parameters of the environment,
-        with a leading axis of S > 1.
+      params_per_seed: whether the environment's parameters have a leading axis of S.
       max_steps: before the last round; see `DeviceReplay`.
     """
     self._environment = environment
@@ -395,13 +381,8 @@ class ScannedProgram:
   ) -> tuple[State, Log, Update]:
     """Rounds of steps and updates, at most `steps_per_report` steps.
 
-    Args:
-      state: of any time.
-      num_rounds: rounds.
-      num_updates: each learner's so far.
-
-    Returns:
-      The state, the log, and the last update of these rounds, counted from 1.
+    `num_updates` are each learner's so far. Returns the state, the log, and the last
+    update of these rounds, counted from 1.
     """
     of_round = self.steps_per_round, self.updates_per_round
     return self._advance(state, num_rounds, *of_round, num_updates)
@@ -546,13 +527,7 @@ class SteppedProgram:
   """The device's part, as jitted functions of a `State`."""
 
   def __init__(self, agent: types.Agent, num_envs: int, max_steps: int | None = None):
-    """Prepares the functions; nothing is compiled yet.
-
-    Args:
-      agent: made for the environments' spec.
-      num_envs: E.
-      max_steps: see `DeviceReplay`.
-    """
+    """Prepares the functions; `max_steps` is that of `DeviceReplay`."""
     self.agent = DeviceAgent(agent, num_envs, max_steps=max_steps)
     self._num_frames = agent.replay.num_frames
     self._num_envs = num_envs

@@ -184,10 +184,7 @@ class LocalRun(course.Run):
   ) -> None:
     """Reports an ended episode; those beyond the limit do not count.
 
-    Args:
-      tracker: of the episode.
-      metrics: of its environment.
-      steps: environment steps at its end.
+    `metrics` are its environment's, and `steps` those of the run at its end.
     """
     if self.episodes[0] == self._config.episodes:
       return

@@ -41,12 +41,12 @@ def clock():
 def report(make_episode, clock):
   """Runs episodes of given seconds; returns the lines that were written."""
 
-  def run(stream: io.StringIO, seconds, first=1, num_steps=None, **kwargs) -> list[str]:
+  def run(stream: io.StringIO, seconds, **kwargs) -> list[str]:
     shown = progress.RunProgress(
-      console.Console(stream), num_steps=num_steps, clock=clock, **kwargs
+      console.Console(stream), num_steps=None, clock=clock, **kwargs
     )
     shown.on_activity(common.Activity(common.ACTING, 0))
-    for number, duration in enumerate(seconds, start=first):
+    for number, duration in enumerate(seconds, start=1):
       clock.now += duration
       shown.on_episode(make_episode(number))
     shown.close()
@@ -81,11 +81,6 @@ def test_a_pipe_gets_a_line_every_ten_seconds(report):
   assert len(lines) == 4 and lines[-1].startswith("100%")
   assert lines[1].startswith(" 50%") and "0:20 left" in lines[1]
   assert report(io.StringIO(), [0.001] * 100, num_episodes=100) == []
-
-
-def test_a_resumed_run_counts_the_episodes_before(report):
-  line = report(io.StringIO(), [25.0], first=5, num_episodes=10)[-1]
-  assert line.startswith(" 50%") and "episode 5/10" in line
 
 
 def test_a_closed_pipe_does_not_end_the_run():

@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import re
 
 import jax
 import jax.numpy as jnp
@@ -184,16 +183,6 @@ def test_one_program_serves_any_number_of_steps(caplog):
   assert "Compiling" not in caplog.text
 
 
-def test_a_network_sees_each_environment_once():
-  """Not as two rows of a batch, as it does a single one."""
-  program = make_program(make_agent(DQN), num_envs=7)
-  state = jax.eval_shape(program.init, jax.random.PRNGKey(0), PARAMS)
-  text = str(jax.make_jaxpr(lambda state: program.act(state, 1))(state))
-  shapes = re.findall(r":f32\[([\d,]+)\] = dot_general", text)
-  of_actors = [shape.split(",") for shape in shapes if "7" in shape.split(",")]
-  assert of_actors and all(rows == "7" for *_, rows, _ in of_actors)
-
-
 def test_reports_every_episode():
   agent, told = make_agent(NGU), []
   (result,) = train(
@@ -354,26 +343,3 @@ def test_a_loss_that_is_not_finite_ends_the_run():
     train(broken, seeds=seeds, steps=500)
   assert len(caught.value.weights) == len(seeds)
   assert jax.tree.leaves(caught.value.weights)
-
-
-class _Rewarding:
-  """A reward of twenty million, and 99 of 1."""
-
-  num_actions = 2
-
-  def reset(self, key):
-    return jnp.zeros(2), jnp.int32(0)
-
-  def step(self, time, action):
-    reward = jnp.where(time == 0, 2e7, 1.0)
-    return jnp.zeros(2), time + 1, reward, time == 99
-
-
-def test_returns_lose_no_small_rewards():
-  environment = environments.wrap(_Rewarding(), seed=0)
-  config = dataclasses.replace(DQN, min_replay_size=300)
-  agent = q_agent.make_agent(config, environments.spec(environment))
-  run = config_lib.RunConfig(agent="dqn", env="x:y", steps=100, runner="device")
-  episodes = []
-  device.run(agent, environment, run, common.Hooks(on_episode=episodes.append))
-  assert [episode.episode_return for episode in episodes] == [20_000_099.0]

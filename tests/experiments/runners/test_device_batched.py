@@ -233,27 +233,6 @@ def test_reports_every_episode_as_it_was():
   assert episodes[-1].metrics["finite"] == 1 and episodes[-1].steps_per_second > 0
 
 
-def test_a_run_evaluates_in_an_environment_of_its_own():
-  batch, evaluations = make_batch(), []
-  result = train(
-    make_agent(DQN, batch),
-    batch,
-    common.Hooks(on_evaluation=evaluations.append),
-    evaluation_environment=Counting(5, False),
-    seed=3,
-    steps=150,
-    eval_every=60,
-    eval_episodes=2,
-  )
-  assert result.env_steps == 150 == 3 * len(batch.sent) and not result.interrupted
-  assert len(evaluations) == 3 and evaluations[-1].env_steps == 150
-  for number, done in enumerate(evaluations[:-1], 1):
-    assert 60 * number <= done.env_steps < 60 * number + 21
-    assert [e.episode_length for e in done.episodes] == [5, 5]
-  again = train(make_agent(DQN, batch), make_batch(), seed=3, steps=150)
-  jax.tree.map(np.testing.assert_array_equal, result.weights, again.weights)
-
-
 def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
   batch, episodes = make_batch(), []
   agent = make_agent(DQN, batch)
@@ -278,32 +257,6 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
   # There are 0.9 updates a step.
   more = result.learner_updates - before.learner_updates
   assert more == pytest.approx(0.9 * 20, abs=1)
-
-
-def test_a_loss_that_is_not_finite_ends_the_run_with_the_last_good_weights():
-  batch = make_batch()
-  agent = make_agent(DQN, batch)
-
-  def update(state, sample):
-    state, output = agent.learner.update(state, sample)
-    finite = (state.num_updates != 4).astype(np.float32)  # Once alone.
-    return state, output._replace(metrics={**output.metrics, "finite": finite})
-
-  broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
-  with pytest.raises(
-    common.StoppedError, match=r"seed 4: a loss became NaN .* in learner update 4"
-  ) as caught:
-    train(broken, batch, seed=4, steps=1000)
-  assert len(batch.sent) < 100
-  assert all(np.isfinite(x).all() for x in jax.tree.leaves(caught.value.weights))
-
-
-def test_environments_that_fail_end_the_run_with_the_weights():
-  batch = make_batch()
-  batch.fail_at = 30
-  with pytest.raises(common.StoppedError, match=r"87.*RuntimeError: the emul") as e:
-    train(make_agent(DQN, batch), batch, steps=1000)
-  assert jax.tree.leaves(e.value.weights)
 
 
 def test_atari():

@@ -27,9 +27,7 @@ def choice() -> fakes.FakeEnvironment:
   "every, episodes, expected",
   [
     (12, 6, [15, 25, 30]),  # Passed at 12, 24; and the end.
-    (10, 6, [10, 20, 30]),  # The end has just been evaluated.
     (2, 3, [5, 10, 15]),  # Once, however many multiples an episode passes.
-    (100, 3, [15]),
     (None, 3, [15]),
   ],
 )

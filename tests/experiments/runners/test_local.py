@@ -19,7 +19,6 @@ from explorax.environments import factory, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import common, local
 
-BACKENDS = ["memory", pytest.param("reverb", marks=pytest.mark.reverb)]
 TINY = {
   "hidden_sizes": (4,),
   "replay_capacity": 40,
@@ -124,15 +123,7 @@ def test_the_intrinsic_return_of_an_episode():
   assert "intrinsic_return" not in episodes[-1].metrics
 
 
-@pytest.mark.parametrize(
-  "asked, episodes, env_steps",
-  [
-    (1, 0, 0),  # Before the first step.
-    (3, 0, 2),
-    (6, 1, 5),  # After the first episode.
-    (8, 1, 7),
-  ],
-)
+@pytest.mark.parametrize("asked, episodes, env_steps", [(1, 0, 0), (8, 1, 7)])
 def test_stops_when_asked(asked, episodes, env_steps):
   """It is asked once before each step."""
   left = [asked]
@@ -146,12 +137,6 @@ def test_stops_when_asked(asked, episodes, env_steps):
   assert result.interrupted
 
 
-@pytest.mark.parametrize("rate, expected", [(0.25, 3), (1.0, 15), (2.0, 30)])
-def test_updates_per_step(rate, expected):
-  result = run(fakes.fake(), updates_per_step=rate)
-  assert result.learner_updates == expected  # In steps 6 to 20.
-
-
 def test_learning_waits_for_a_whole_window():
   result = run(fakes.fake(), n_step=4, min_replay_size=1, episodes=1)
   # Row 4, the first window's last one, is there with the fifth step; it ends the
@@ -159,43 +144,15 @@ def test_learning_waits_for_a_whole_window():
   assert result.learner_updates == 1
 
 
-@pytest.mark.parametrize("replay", BACKENDS)
-@pytest.mark.parametrize(
-  "changes",
-  [
-    {"min_replay_size": 1, "batch_size": 40},
-    {"n_step": 7, "min_replay_size": 1, "batch_size": 1, "replay_capacity": 1},
-    {"updates_per_step": 3.0, "min_replay_size": 2, "priority_exponent": 0.5},
-  ],
-)
-def test_settings_at_their_limits_do_not_deadlock(replay, changes):
-  environment = fakes.FakeEnvironment(episode_length=1)
-  result = run(environment, replay=replay, episodes=7, **changes)
-  assert result.episodes == 7 and result.learner_updates > 0
-  assert is_finite(result.weights)
-
-
-@pytest.mark.parametrize(
-  "make, quantity",
-  [(fakes.fake_nan_reward, "reward"), (fakes.fake_nan_observation, "observation")],
-)
-def test_non_finite_rewards_and_observations_end_the_run(make, quantity):
+def test_a_reward_that_is_not_finite_ends_the_run():
   with pytest.raises(common.StoppedError) as caught:
-    run(make(), seed=5, episodes=9)
+    run(fakes.fake_nan_reward(), seed=5, episodes=9)
   message = str(caught.value)
-  assert quantity in message and "seed 5" in message
-  assert "environment step 12" in message
+  assert "reward" in message and "environment step 12, seed 5" in message
   assert is_finite(caught.value.weights)
-  reference = run(fakes.fake(), seed=5, episodes=None, steps=10)
-  assert jax.tree.structure(caught.value.weights[0]) == jax.tree.structure(
-    reference.weights
-  )
 
 
-@pytest.mark.parametrize(
-  ("updates_per_step", "priority_exponent"), [(1.0, 0.5), (2.0, 0.0)]
-)
-def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
+def test_a_loss_that_is_not_finite_ends_the_run():
   """A reward whose square float32 cannot hold: the first batch with it ends the run."""
 
   def reward(t: int, action: int) -> float:
@@ -204,19 +161,8 @@ def test_a_loss_that_is_not_finite(updates_per_step, priority_exponent):
 
   environment = fakes.FakeEnvironment(reward=reward)
   environment.calls = 0
-  with pytest.raises(common.StoppedError) as caught:
-    run(
-      environment,
-      seed=5,
-      episodes=200,
-      updates_per_step=updates_per_step,
-      priority_exponent=priority_exponent,
-    )
-  message = str(caught.value)
-  assert "the loss became inf in learner update" in message
-  assert "seed 5" in message and "environment step" in message
-  assert is_finite(caught.value.weights)
-  assert "learner update" in message
+  with pytest.raises(common.StoppedError, match="loss became inf in learner update"):
+    run(environment, episodes=200, priority_exponent=0.5)
 
 
 def test_several_environments_share_steps_and_inference():

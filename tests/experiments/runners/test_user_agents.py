@@ -12,7 +12,7 @@ from bsuite.baselines.random import agent as random_agent
 from explorax import environments
 from explorax.environments import bsuite_environments
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, run
+from explorax.experiments import run
 from explorax.experiments.runners import common, user_agents
 
 SOURCE = """
@@ -62,9 +62,6 @@ class Fraction(Random):
 class Quits(Random):
   def update(self, timestep, action, new_timestep):
     sys.exit("enough")
-
-
-number = 3
 """
 
 
@@ -151,16 +148,6 @@ def test_an_agent_receives_every_transition_once(module):
 def test_invalid_agents_are_refused(module, name, error, named):
   with pytest.raises(error, match=named):
     _train(f"{module}:{name}", episodes=1)
-
-
-def test_unknown_functions_are_refused(module):
-  for name, named in {
-    f"{module}:Randm": "Random",
-    f"{module}:number": "number",
-    "no_such_module_of_mine:make": "no_such_module_of_mine",
-  }.items():
-    with pytest.raises(errors.SetUpError, match=named):
-      user_agents.find(name)
 
 
 def test_the_settings_of_an_agent_are_its_source(module, tmp_path):
