@@ -165,6 +165,11 @@ class Hooks:
   make_environment: MakeEnvironment | None = None
   checkpoints: checkpoint.Checkpointer | None = None
 
+  @property
+  def restored(self) -> checkpoint.Checkpoint | None:
+    """The checkpoint from which the run resumes."""
+    return None if self.checkpoints is None else self.checkpoints.restored
+
 
 NO_HOOKS = Hooks()
 

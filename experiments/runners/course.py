@@ -247,8 +247,8 @@ class RunControl:
     self._evaluations: list[loop.EnvironmentLoop] = []  # Of each seed.
     # When each seed was last evaluated, in environment steps.
     self._evaluated_at = [0] * config.num_seeds
-    if hooks.checkpoints is not None and hooks.checkpoints.restored is not None:
-      self._resume(hooks.checkpoints.restored)
+    if hooks.restored is not None:
+      self._resume(hooks.restored)
     if evaluation_environment is not None:
       self._prepare_evaluations(evaluation_environment)
     self._logged_at = run.env_steps

@@ -70,8 +70,7 @@ def make_replay(
   agent: types.Agent, config: config_lib.RunConfig, hooks: common.Hooks
 ) -> builder_lib.Replay:
   """The replay of a run, with Reverb's content of its checkpoint; see `run`."""
-  restored = hooks.checkpoints and hooks.checkpoints.restored
-  folder = restored.replay_folder if restored else None
+  folder = None if hooks.restored is None else hooks.restored.replay_folder
   return builder_lib.Builder(agent).make_replay_tables(
     config.replay, config.seed, folder, config.steps
   )
