@@ -113,9 +113,9 @@ def _bsuite(runs: Runs) -> float:
 
 
 def _evaluation(run: runs_lib.Run) -> float:
-  if not run.evaluations():
+  if not run.evaluations:
     raise errors.SetUpError(f"{run.path} has no evaluation; use --score=return.")
-  return run.evaluations()[-1][1]
+  return run.evaluations[-1][1]
 
 
 def _over_environments(score: Callable[[runs_lib.Run], float]) -> Callable:

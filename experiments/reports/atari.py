@@ -6,7 +6,6 @@ Agarwal et al. (2021) beside theirs. A score is the return at the end of a run's
 """
 
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,8 @@ import numpy as np
 from explorax import notation
 from explorax.environments import atari57
 from explorax.experiments import errors
-from explorax.experiments.recording import drawing, statistics
-from explorax.experiments.reports import compare, page, runs
+from explorax.experiments.recording import statistics
+from explorax.experiments.reports import compare, page
 
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
@@ -30,14 +29,14 @@ AGGREGATES: Mapping[str, statistics.OfTasks] = {
   "human gap": statistics.human_gap,
 }
 _NUM_POINTS = 40  # Of the curves over all games.
-_SAME_GAME = ("sticky", "noops", "max_frames")  # Of a profile: what the game is.
 
 _SOURCES = "; ".join(atari57.SOURCES.values())
 _ABOUT = f"""A human-normalised score is 0 for random play and 1 for a human, whose
 scores are those of van Hasselt et al. (2016). The human gap (Dabney et al., 2021) is
 1 − the mean over games of min(1, score); the optimality gap limits each seed's score
-to 1 in the same way. Lower gaps are better. Published: {_SOURCES}. Their frames,
-seeds and protocols differ."""
+to 1 in the same way. Lower gaps are better. Numbers over different games, or over games
+with other preprocessing that is in an agent's name, cannot be compared. Published:
+{_SOURCES}. Their frames, seeds and protocols differ."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +47,12 @@ class Atari:
     steps: game → the environment steps `[N]` of its curves.
     curves: agent → game → human-normalised `[S, N]`, each with the run's score at its
       end.
-    remarks: what a reader has to know, in sentences.
+    baseline: the agent that others are compared with.
   """
 
   steps: Mapping[str, np.ndarray]
   curves: Mapping[str, Mapping[str, np.ndarray]]
-  remarks: Sequence[str]
+  baseline: str
 
   def over_games(
     self, agent: str, aggregate: str, games: Sequence[str] | None = None
@@ -64,107 +63,81 @@ class Atari:
     return statistics.stratified(tasks, AGGREGATES[aggregate])
 
 
-def compute(
-  found: compare.Comparison, all_runs: Sequence[runs.Run], baseline: str | None
-) -> Atari | None:
+def compute(found: compare.Comparison, baseline: str | None) -> Atari | None:
   """The scores of the games of Atari-57; None if there are none.
 
   Args:
     found: the comparison of the runs.
-    all_runs: the runs.
-    baseline: an agent that others are compared with, which must exist.
+    baseline: an agent that others are compared with; None: the first.
 
   Raises:
     SetUpError: if there is no such agent.
   """
-  atari = [env for env in found.steps if env.startswith("atari:")]
-  names = {env: atari57.find(env.removeprefix("atari:")) for env in atari}
+  steps: dict[str, np.ndarray] = {}
   curves: dict[str, dict[str, np.ndarray]] = {}
-  for env, game in names.items():
+  for env in found.steps:
+    kind, _, name = env.partition(":")
+    game = atari57.find(name) if kind == "atari" else None
+    if game is None:
+      continue
+    steps[game] = found.steps[env]
     for agent, group in found.of(env).items():
-      of_agent = curves.setdefault(agent, {})
-      if game is not None:
-        ends = np.concatenate([group.curves[:, :-1], group.scores[:, None]], axis=1)
-        of_agent[game] = atari57.human_normalised_score(game, ends)
+      ends = np.concatenate([group.curves[:, :-1], group.scores[:, None]], axis=1)
+      scores = atari57.human_normalised_score(game, ends)
+      curves.setdefault(agent, {})[game] = scores
   if baseline is not None and baseline not in curves:
     raise errors.SetUpError(
       f"--baseline={baseline} is no agent of these runs on Atari."
       f"{notation.nearest(baseline, [*curves])}"
     )
-  curves = {agent: of_games for agent, of_games in curves.items() if of_games}
-  if not curves:
-    return None
-  remarks = [
-    f"{env} has no human's score in the table of Atari-57, and counts in no "
-    "human-normalised score."
-    for env in atari
-    if names[env] is None
-  ]
-  for field in _SAME_GAME:
-    values = {x.settings[field] for x in all_runs if x.problem in atari}
-    if len(values) > 1:
-      remarks.append(
-        f"The Atari games of these runs differ in {field}: {', '.join(sorted(values))}."
-      )
-  if len({tuple(of_games) for of_games in curves.values()}) > 1:
-    remarks.append(
-      "Agents have played different games of Atari-57: their numbers over games cannot "
-      "be compared."
-    )
-  steps = {game: found.steps[env] for env, game in names.items() if game is not None}
-  return Atari(steps, curves, remarks)
+  return Atari(steps, curves, baseline or next(iter(curves))) if curves else None
 
 
-def add_to(report: page.Report, found: Atari, baseline: str | None) -> None:
-  """Adds the section of Atari-57; without a baseline it is the first agent."""
+def add_to(report: page.Report, found: Atari) -> None:
+  """Adds the section of Atari-57."""
   report.add("## Atari-57", _ABOUT)
   rows = [row for name in AGGREGATES for row in _rows(found, name)]
   report.add_table("Human-normalised scores over games", rows, is_shown=True)
   for name in ("median", "mean", "human gap"):
-    report.add_picture(
-      f"atari57_{name.replace(' ', '_')}",
-      functools.partial(_draw_curve, found, name),
-      f"Atari-57, {name} over games, with 95 % bands.",
-    )
+    caption = f"Atari-57, {name} over games, with 95 % bands."
+    file = f"atari57_{name.replace(' ', '_')}"
+    report.add_picture(file, _draw_curve, caption, found, name)
   report.add_table("Mean scores by difficulty of exploration", _group_rows(found))
   report.add_table("Published scores over the same games", _published_rows(found))
   report.add_table(
-    f"Mean scores by game, and better than {baseline or next(iter(found.curves))} by",
-    _game_rows(found, baseline or next(iter(found.curves))),
+    f"Mean scores by game, and better than {found.baseline} by", _game_rows(found)
   )
 
 
-def _rows(found: Atari, aggregate: str) -> list[dict[str, str]]:
-  scores = {agent: found.over_games(agent, aggregate) for agent in found.curves}
-  bounds = {agent: (x.low, x.high) for agent, x in scores.items()}
-  if aggregate.endswith("gap"):
-    bounds = {agent: (-high, -low) for agent, (low, high) in bounds.items()}
-  is_same = len({tuple(of_games) for of_games in found.curves.values()}) == 1
-  best = statistics.above_all(bounds) if is_same else ()
-  rows = []
-  for agent, score in scores.items():
-    value, interval = page.cells(score, bold=agent in best)
-    games = str(len(found.curves[agent]))
-    names = {"number": aggregate, "agent": page.code(agent), "games": games}
-    rows.append({**names, "score": value, "95 % interval": interval})
-  return rows
+def _rows(found: Atari, aggregate: str) -> list[page.Row]:
+  return page.estimates(
+    {agent: found.over_games(agent, aggregate) for agent in found.curves},
+    "score",
+    {"number": aggregate, "games": {a: str(len(x)) for a, x in found.curves.items()}},
+    lower_is_better=aggregate.endswith("gap"),
+    are_comparable=len({tuple(x) for x in found.curves.values()}) == 1,
+  )
 
 
-def _group_rows(found: Atari) -> list[dict[str, str]]:
+def _group_rows(found: Atari) -> list[page.Row]:
   """Each agent's mean over the games of a group, if it played all of them here."""
   rows = []
   for name, members in atari57.groups().items():
     games = [game for game in members if game in found.steps]
+    if not games or name == "atari57":
+      continue
     label = name.removeprefix("atari57_").replace("_", " ")
-    for agent, of_games in found.curves.items():
-      if games and name != "atari57" and {*games} <= of_games.keys():
-        value, interval = page.cells(found.over_games(agent, "mean", games))
-        row = {"category": label, "games": str(len(games)), "agent": page.code(agent)}
-        rows.append({**row, "score": value, "95 % interval": interval})
+    scores = {
+      agent: found.over_games(agent, "mean", games)
+      for agent, of_games in found.curves.items()
+      if {*games} <= of_games.keys()
+    }
+    columns = {"category": label, "games": str(len(games))}
+    rows += page.estimates(scores, "score", columns, are_comparable=False)
   return rows
 
 
-def _published_rows(found: Atari) -> list[dict[str, str]]:
+def _published_rows(found: Atari) -> list[page.Row]:
   rows = []
   for paper, source in atari57.SOURCES.items():
     for name, scores in atari57.published(paper).items():
@@ -179,7 +152,7 @@ def _published_rows(found: Atari) -> list[dict[str, str]]:
   return rows
 
 
-def _game_rows(found: Atari, baseline: str) -> list[dict[str, str]]:
+def _game_rows(found: Atari) -> list[page.Row]:
   """Means over seeds, and 100 · (score − baseline) / |baseline| in percent."""
   rows = []
   for game in found.steps:
@@ -190,8 +163,8 @@ def _game_rows(found: Atari, baseline: str) -> list[dict[str, str]]:
     }
     for agent, mean in means.items():
       row = {"game": game, "agent": page.code(agent), "score": f"{mean:.2f}"}
-      if agent != baseline and baseline in means:
-        percent = atari57.relative_improvement(mean, means[baseline])
+      if agent != found.baseline and found.baseline in means:
+        percent = atari57.relative_improvement(mean, means[found.baseline])
         row["better by"] = f"{percent:,.0f} %" if np.isfinite(percent) else "–"
       rows.append(row)
   return rows
@@ -202,9 +175,8 @@ def _draw_curve(found: Atari, aggregate: str) -> "mpl_figure.Figure":
   first = max(steps[0] for steps in found.steps.values())
   last = max(first, min(steps[-1] for steps in found.steps.values()))
   grid = np.linspace(first, last, _NUM_POINTS)
-  fig, axes = page.new(3.2, f"Atari-57: {aggregate}", found.curves)
-  styles = drawing.styles([*found.curves])
   at = {g: np.searchsorted(x, grid, side="right") - 1 for g, x in found.steps.items()}
+  lines = {}
   for agent, of_games in found.curves.items():
     points = [
       statistics.stratified(
@@ -213,11 +185,12 @@ def _draw_curve(found: Atari, aggregate: str) -> "mpl_figure.Figure":
       )
       for i in range(_NUM_POINTS)
     ]
-    curve = statistics.Interval(*np.array(points).T)
-    drawing.band(axes, grid, curve, label=agent, style=styles[agent])
-  axes.set_xlabel("environment steps")
-  axes.set_ylabel(f"{aggregate}, human-normalised")
-  drawing.shorten_numbers(axes.xaxis)
-  axes.grid(alpha=0.3)
-  page.add_legend(fig, list(axes.lines), found.curves)
+    lines[agent] = grid, statistics.Interval(*np.array(points).T)
+  fig, _ = page.curves(
+    f"Atari-57: {aggregate}",
+    lines,
+    [*found.curves],
+    xlabel="environment steps",
+    ylabel=f"{aggregate}, human-normalised",
+  )
   return fig

@@ -10,7 +10,6 @@ average regret, and `last` is the greatest n in the logs of a group, at most bsu
 number of episodes. Means are over the ids of a group that have reached `last`.
 """
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -24,9 +23,9 @@ from explorax.experiments.reports import runs
 Log = runs.Log
 Logs = Mapping[str, Log]  # bsuite id → its log.
 
-_VARIANTS = ("_noise", "_scale")
-
-# The setting of each experiment that bsuite's scores and plots depend on.
+# Variants of an experiment, and the setting in which their ids differ.
+_VARIANTS = {"_noise": "noise_scale", "_scale": "reward_scale"}
+# The setting of other experiments that bsuite's scores and plots depend on.
 _SETTINGS = {
   "cartpole_swingup": "height_threshold",
   "deep_sea": "size",
@@ -57,19 +56,50 @@ _FORGIVENESS = 100  # Episodes that Deep Sea may take beyond 2^N.
 _FINAL = 0.9  # MNIST's final accuracy is over the episodes after this share.
 
 
-def kind(experiment: str) -> str:
-  """`catch` for `catch_noise` and `catch_scale`."""
-  return next(
-    (experiment.removesuffix(v) for v in _VARIANTS if experiment.endswith(v)),
-    experiment,
-  )
+class Kind(NamedTuple):
+  """How experiments are scored that differ only in their settings."""
+
+  # An average regret: a baseline, which scores 0, or a threshold, below which a setting
+  # counts.
+  reference: float
+  score: "Callable[[Kind, Logs], float]"  # In [0, 1]; NaN if undetermined.
+  regret: str = "regret per episode"  # In words, for readers.
+  # R(n) is this column of the log; or `scale · (best · n − column)`, if the best return
+  # of an episode is known.
+  column: str = "total_regret"
+  best: float | None = None
+  scale: float = 1.0
+  good: float | None = None  # A return to exceed, if the score has one.
+
+  @property
+  def columns(self) -> tuple[str, ...]:
+    """Of a log, that the score needs."""
+    return ("episode", self.column, *(["best_episode"] if self.good else []))
+
+  @property
+  def reference_name(self) -> str:
+    return "threshold" if self.score in (_share_below, _share_solved) else "baseline"
+
+  def total(self, log: Log) -> np.ndarray:
+    """R(n) at each logged episode n, `[rows]`."""
+    if self.best is None:
+      return log[self.column]
+    return self.scale * (self.best * log["episode"] - log[self.column])
+
+  def average(self, log: Log) -> np.ndarray:
+    """R(n) / n, `[rows]`, for learning curves."""
+    return self.total(log) / log["episode"]
+
+
+def kind(experiment: str) -> Kind:
+  """That of `catch` also for `catch_noise` and `catch_scale`."""
+  return _KINDS[experiment.removesuffix("_noise").removesuffix("_scale")]
 
 
 def tags(experiment: str) -> tuple[str, ...]:
   """bsuite's tags of an experiment, in the order of `TAGS`."""
   groups = bsuite_sweeps.groups()
-  first = ids(experiment)[0]
-  return tuple(tag for tag in TAGS if first in groups[tag])
+  return tuple(tag for tag in TAGS if ids(experiment)[0] in groups[tag])
 
 
 def ids(name: str) -> tuple[str, ...]:
@@ -78,75 +108,11 @@ def ids(name: str) -> tuple[str, ...]:
   return groups[name] if name in TAGS else groups[name.upper()]
 
 
-def setting_name(experiment: str) -> str | None:
-  """The setting by which bsuite groups ids: `size`, `noise_scale`; None if none."""
-  variant = next((v for v in _VARIANTS if experiment.endswith(v)), None)
-  if variant is not None:
-    return {"_noise": "noise_scale", "_scale": "reward_scale"}[variant]
-  return _SETTINGS.get(experiment)
-
-
-def setting(bsuite_id: str) -> float | None:
-  """The value of that setting in an id."""
-  name = setting_name(bsuite_sweeps.experiment(bsuite_id))
-  return None if name is None else bsuite_sweeps.settings(bsuite_id)[name]
-
-
-class Solution(NamedTuple):
-  """Whether Deep Sea was solved by bsuite's rule.
-
-  Attributes:
-    episode: of the solution; if unsolved, the last logged one.
-    solved: whether it was solved.
-  """
-
-  episode: int
-  solved: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class _Kind:
-  """How experiments are scored that differ only in their settings.
-
-  Attributes:
-    regret: the regret, in words and symbols, for readers.
-    columns: of the log that these need, besides `episode`.
-    total: the regret R(n) of a log, `[rows]`.
-    reference: an average regret: a baseline, which scores 0, or a threshold, below
-      which a setting counts.
-    score: of the logs of one experiment, in [0, 1]; NaN if undetermined.
-    good: a return to exceed; None if the score has none.
-    reference_name: `baseline` or `threshold`.
-  """
-
-  regret: str
-  columns: tuple[str, ...]
-  total: Callable[[Log], np.ndarray]
-  reference: float
-  score: "Callable[[_Kind, Logs], float]"
-  good: float | None = None
-  reference_name: str = "baseline"
-
-
-def columns(experiment: str) -> tuple[str, ...]:
-  """The columns of a log that the score needs."""
-  return ("episode", *_KINDS[kind(experiment)].columns)
-
-
-def regret_name(experiment: str) -> str:
-  """The average regret in words, for readers."""
-  return _KINDS[kind(experiment)].regret
-
-
-def average_regret(experiment: str, log: Log) -> np.ndarray:
-  """R(n) / n at each logged episode n, `[rows]`, for learning curves."""
-  return _KINDS[kind(experiment)].total(log) / log["episode"]
-
-
-def reference(experiment: str) -> tuple[float, str]:
-  """The reference for the average regret, and whether it is baseline or threshold."""
-  of_kind = _KINDS[kind(experiment)]
-  return of_kind.reference, of_kind.reference_name
+def setting(bsuite_id: str) -> float:
+  """The value of the setting by which bsuite groups the ids of an experiment."""
+  experiment = bsuite_sweeps.experiment(bsuite_id)
+  name = _VARIANTS.get(experiment[-6:]) or _SETTINGS[experiment]
+  return bsuite_sweeps.settings(bsuite_id)[name]
 
 
 def score(experiment: str, logs: Logs) -> float:
@@ -161,18 +127,20 @@ def score(experiment: str, logs: Logs) -> float:
     numbers over the scores of each scale, their mean, and their mean minus their
     standard deviation over the number of scales, both clipped to [0, 1]
     (`bsuite.utils.plotting.score_by_scaling`). NaN if the logs are too short.
-
-  Raises:
-    ValueError: without any log.
   """
-  if not logs:
-    raise ValueError(f"there is no log of {experiment}; give at least one.")
-  of_kind = _KINDS[kind(experiment)]
-  if kind(experiment) == experiment:
-    return float(of_kind.score(of_kind, logs))
-  scores = [of_kind.score(of_kind, group) for group in _by_setting(logs)]
+  how = kind(experiment)
+  if experiment[-6:] not in _VARIANTS:
+    return float(how.score(how, logs))
+  scores = [how.score(how, group) for group in _by_setting(logs)]
   lower = np.mean(scores) - np.std(scores)
   return float(0.5 * (np.clip(np.mean(scores), 0, 1) + np.clip(lower, 0, 1)))
+
+
+class Solution(NamedTuple):
+  """Whether Deep Sea was solved by bsuite's rule."""
+
+  episode: int  # Of the solution; if unsolved, the last logged one.
+  solved: bool
 
 
 def solution(bsuite_id: str, log: Log) -> Solution | None:
@@ -180,29 +148,19 @@ def solution(bsuite_id: str, log: Log) -> Solution | None:
 
   The average number of bad episodes is below 0.9; in stochastic Deep Sea below 0.8, and
   only from episode 100 on (`deep_sea/analysis.py`, `find_solution`;
-  `environments.solved_rule`).
-
-  Args:
-    bsuite_id: of `deep_sea` or `deep_sea_stochastic`.
-    log: of it.
-
-  Returns:
-    None if the log has no episode that counts.
+  `environments.solved_rule`). None if the log has no episode that counts.
   """
-  rule = environments.solved_rule(f"bsuite:{bsuite_id}")
-  if rule is None:
-    raise ValueError(f"{bsuite_id!r} is not Deep Sea, and bsuite has no rule for it.")
+  rule = _rule(bsuite_id)
   counting = log["episode"] >= rule.min_episode
   counting &= log["episode"] <= bsuite_sweeps.num_episodes(bsuite_id)
   if not counting.any():
     return None
-  for episode, bad in zip(
-    log["episode"][counting], log["total_bad_episodes"][counting], strict=True
-  ):
+  episodes = log["episode"][counting]
+  for episode, bad in zip(episodes, log["total_bad_episodes"][counting], strict=True):
     rule.update(int(episode), float(bad))
   if rule.solved_episode is not None:
     return Solution(rule.solved_episode, True)
-  return Solution(int(log["episode"][counting].max()), False)
+  return Solution(int(episodes.max()), False)
 
 
 def treasure_rates(bsuite_id: str, log: Log) -> tuple[float, float]:
@@ -210,72 +168,77 @@ def treasure_rates(bsuite_id: str, log: Log) -> tuple[float, float]:
 
   The first is NaN if the log does not contain it.
   """
+  treasures = log.get("denoised_return", np.array([math.nan]))
+  return float(treasures[-1] / log["episode"][-1]), _rule(bsuite_id).best_rate
+
+
+def _rule(bsuite_id: str) -> environments.SolvedRule:
   rule = environments.solved_rule(f"bsuite:{bsuite_id}")
-  if rule is None:
-    raise ValueError(f"{bsuite_id!r} is not Deep Sea, and has no treasure.")
-  found = log.get("denoised_return", np.array([math.nan]))
-  return float(found[-1] / log["episode"][-1]), rule.best_rate
+  assert rule is not None  # Callers have Deep Sea.
+  return rule
 
 
 def _by_setting(logs: Logs) -> list[Logs]:
   """Groups the logs by their setting, in order."""
   groups: dict[float, dict[str, Log]] = {}
   for bsuite_id, log in logs.items():
-    value = setting(bsuite_id)
-    assert value is not None  # Callers have experiments with a setting.
-    groups.setdefault(value, {})[bsuite_id] = log
+    groups.setdefault(setting(bsuite_id), {})[bsuite_id] = log
   return [groups[value] for value in sorted(groups)]
 
 
-def _final_average(logs: Logs, total: Callable[[Log], np.ndarray]) -> float:
+def _limit(logs: Logs) -> int:
+  """bsuite's number of episodes."""
+  return bsuite_sweeps.num_episodes(next(iter(logs)))
+
+
+def _final_average(kind: Kind, logs: Logs) -> float:
   """The mean of R(last) / last; NaN if no log has a row of the last episode."""
-  limit = bsuite_sweeps.num_episodes(next(iter(logs)))
-  last = min(max(log["episode"].max() for log in logs.values()), limit)
-  values = np.concatenate([total(log)[log["episode"] == last] for log in logs.values()])
+  last = min(max(log["episode"].max() for log in logs.values()), _limit(logs))
+  ends = [kind.total(log)[log["episode"] == last] for log in logs.values()]
+  values = np.concatenate(ends)
   return float(np.mean(values) / last) if values.size else math.nan
 
 
-def _regret_score(kind: _Kind, logs: Logs) -> float:
+def _regret_score(kind: Kind, logs: Logs) -> float:
   """1 − R(last) / (last · baseline), in [0, 1] (`plotting.ave_regret_score`)."""
-  average = _final_average(logs, kind.total)
+  average = _final_average(kind, logs)
   return float(np.clip((kind.reference - average) / kind.reference, 0, 1))
 
 
-def _with_best_episode(kind: _Kind, logs: Logs) -> float:
+def _with_best_episode(kind: Kind, logs: Logs) -> float:
   """½ the regret score, ½ the share of ids with an episode better than `good`."""
-  limit = bsuite_sweeps.num_episodes(next(iter(logs)))
+  limit = _limit(logs)
   best = [np.max(log["best_episode"][log["episode"] <= limit]) for log in logs.values()]
   share = np.mean(np.array(best) > kind.good)
   return 0.5 * (_regret_score(kind, logs) + float(share))
 
 
-def _over_settings(kind: _Kind, logs: Logs) -> float:
+def _over_settings(kind: Kind, logs: Logs) -> float:
   """The mean of the same over settings (`cartpole_swingup/analysis.py`)."""
   return float(np.mean([_with_best_episode(kind, x) for x in _by_setting(logs)]))
 
 
-def _with_accuracy(kind: _Kind, logs: Logs) -> float:
+def _with_accuracy(kind: Kind, logs: Logs) -> float:
   """½ the regret score, ½ the accuracy in the last tenth (`mnist/analysis.py`).
 
   Accuracy is (r + 1) / 2, where r = 1 − ΔR / Δn is the average return between two rows.
   """
-  final = _FINAL * bsuite_sweeps.num_episodes(next(iter(logs)))
   returns = []
   for log in logs.values():
     r = 1.0 - np.diff(kind.total(log)) / np.diff(log["episode"])
-    returns.append(r[log["episode"][1:] > final])
+    returns.append(r[log["episode"][1:] > _FINAL * _limit(logs)])
   late = np.concatenate(returns)
   accuracy = 0.5 * (np.mean(late) + 1) if late.size else math.nan
   return float(0.5 * (_regret_score(kind, logs) + accuracy))
 
 
-def _share_below(kind: _Kind, logs: Logs) -> float:
+def _share_below(kind: Kind, logs: Logs) -> float:
   """The share of settings whose average regret at the end is below the threshold."""
-  averages = [_final_average(group, kind.total) for group in _by_setting(logs)]
+  averages = [_final_average(kind, group) for group in _by_setting(logs)]
   return float(np.mean(np.array(averages) < kind.reference))
 
 
-def _share_solved(kind: _Kind, logs: Logs) -> float:
+def _share_solved(kind: Kind, logs: Logs) -> float:
   """The share of Deep Sea's sizes N solved in fewer than 2^N + 100 episodes.
 
   Ids whose log has no counting episode are left out.
@@ -283,108 +246,44 @@ def _share_solved(kind: _Kind, logs: Logs) -> float:
   del kind
   beaten = []
   for bsuite_id, log in logs.items():
-    found, size = solution(bsuite_id, log), setting(bsuite_id)
-    assert size is not None
-    if found is not None:
-      beaten.append(found.solved and found.episode < 2**size + _FORGIVENESS)
+    if found := solution(bsuite_id, log):
+      limit = 2 ** setting(bsuite_id) + _FORGIVENESS
+      beaten.append(found.solved and found.episode < limit)
   return float(np.mean(beaten)) if beaten else math.nan
 
 
-def _column(name: str) -> Callable[[Log], np.ndarray]:
-  """A regret that is a column of the log."""
-  return lambda log: log[name]
+def _short_of(best: int, column: str, score: Callable, good: float) -> Kind:
+  """A known best return, which is also the baseline."""
+  words = f"return short of {best} per episode"
+  return Kind(best, score, words, column, best, good=good)
 
 
-def _short_of(best: float, column: str) -> Callable[[Log], np.ndarray]:
-  """The regret if the best return of an episode is known."""
-  return lambda log: best * log["episode"] - log[column]
-
-
-def _wrong_answers(log: Log) -> np.ndarray:
-  """In units of a random agent's errors, which fails in half of the episodes."""
-  return (log["episode"] - log["total_perfect"]) / 0.5
-
-
-_PER_EPISODE = "regret per episode"
-_WRONG = "wrong answers, as times a random agent's"
-_TOTAL = ("total_regret",)
-
-
-def _by_regret(
-  baseline: float,
-  regret: str = _PER_EPISODE,
-  columns: tuple[str, ...] = _TOTAL,
-  total: Callable[[Log], np.ndarray] | None = None,
-) -> _Kind:
-  total = total or _column(columns[0])
-  return _Kind(regret, columns, total, baseline, _regret_score)
-
-
-def _by_threshold(
-  threshold: float,
-  regret: str = _PER_EPISODE,
-  columns: tuple[str, ...] = _TOTAL,
-  total: Callable[[Log], np.ndarray] | None = None,
-) -> _Kind:
-  total = total or _column(columns[0])
-  return _Kind(
-    regret, columns, total, threshold, _share_below, reference_name="threshold"
-  )
-
-
-def _by_solutions(threshold: float) -> _Kind:
-  return _Kind(
-    regret="share of episodes that missed the best return",
-    columns=("total_bad_episodes",),
-    total=_column("total_bad_episodes"),
-    reference=threshold,
-    score=_share_solved,
-    reference_name="threshold",
-  )
-
-
-_KINDS: dict[str, _Kind] = {
-  "bandit": _by_regret(0.5),
-  "catch": _by_regret(1.6),
-  "mountain_car": _by_regret(
-    1000,
-    "steps beyond 100 per episode",
-    ("raw_return",),
-    _short_of(-100, "raw_return"),
+_MISSED = ("share of episodes that missed the best return", "total_bad_episodes")
+# In units of a random agent's errors, which fails in half of the episodes.
+_MEMORY = Kind(
+  0.75,
+  _share_below,
+  "wrong answers, as times a random agent's",
+  "total_perfect",
+  best=1.0,
+  scale=2.0,
+)
+_KINDS: dict[str, Kind] = {
+  "bandit": Kind(0.5, _regret_score),
+  "catch": Kind(1.6, _regret_score),
+  "mnist": Kind(1.8, _with_accuracy),
+  "mountain_car": Kind(
+    1000, _regret_score, "steps beyond 100 per episode", "raw_return", best=-100
   ),
-  "discounting_chain": _by_regret(
-    0.1,
-    "return short of 1.1 per episode",
-    ("total_return",),
-    _short_of(1.1, "total_return"),
+  "discounting_chain": Kind(
+    0.1, _regret_score, "return short of 1.1 per episode", "total_return", best=1.1
   ),
-  "mnist": _Kind(
-    regret=_PER_EPISODE,
-    columns=_TOTAL,
-    total=_column("total_regret"),
-    reference=1.8,
-    score=_with_accuracy,
-  ),
-  "cartpole": _Kind(
-    regret="return short of 1000 per episode",
-    columns=("raw_return", "best_episode"),
-    total=_short_of(1000, "raw_return"),
-    reference=1000,
-    score=_with_best_episode,
-    good=500,
-  ),
-  "cartpole_swingup": _Kind(
-    regret="return short of 700 per episode",
-    columns=("total_return", "best_episode"),
-    total=_short_of(700, "total_return"),
-    reference=700,
-    score=_over_settings,
-    good=100,
-  ),
-  "deep_sea": _by_solutions(0.9),
-  "deep_sea_stochastic": _by_solutions(0.8),
-  "memory_len": _by_threshold(0.75, _WRONG, ("total_perfect",), _wrong_answers),
-  "memory_size": _by_threshold(0.75, _WRONG, ("total_perfect",), _wrong_answers),
-  "umbrella_length": _by_threshold(0.5),
-  "umbrella_distract": _by_threshold(0.5),
+  "cartpole": _short_of(1000, "raw_return", _with_best_episode, good=500),
+  "cartpole_swingup": _short_of(700, "total_return", _over_settings, good=100),
+  "deep_sea": Kind(0.9, _share_solved, *_MISSED),
+  "deep_sea_stochastic": Kind(0.8, _share_solved, *_MISSED),
+  "memory_len": _MEMORY,
+  "memory_size": _MEMORY,
+  "umbrella_length": Kind(0.5, _share_below),
+  "umbrella_distract": Kind(0.5, _share_below),
 }

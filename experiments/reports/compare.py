@@ -11,7 +11,7 @@ curve of the environment ends.
 
 import dataclasses
 import functools
-import math
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,9 @@ from explorax.experiments.reports import runs as runs_lib
 if TYPE_CHECKING:
   from matplotlib import figure as mpl_figure
 
-# A run below this share of the longest one of its environment is short, and evaluations
-# are at the same time if their steps are closer.
-_UNEQUAL = 0.9
+_SAME = (
+  0.9  # Evaluations are at the same time if the ratio of their steps is closer to 1.
+)
 
 _ABOUT = f"""The return at the end is the mean of a run's last evaluation (of the
 greedy policy, unless an agent has another one for it), if all runs of the
@@ -100,23 +100,19 @@ def compute(runs: Sequence[runs_lib.Run], labels: Sequence[str]) -> Comparison:
     runs: each with at least one episode (`has_returns`).
     labels: the agent of each.
   """
-  found = Comparison(list(dict.fromkeys(labels)))
+  comparison = Comparison(list(dict.fromkeys(labels)))
+  by_seed = sorted(zip(labels, runs, strict=True), key=lambda pair: pair[1].seed)
   for env in sorted({run.problem for run in runs}):
-    pairs = [x for x in zip(labels, runs, strict=True) if x[1].problem == env]
-    _compare(found, env, sorted(pairs, key=lambda x: x[1].seed))
-  if two := sorted(
-    {a for (a, _), group in found.groups.items() if len(group.scores) == 2}
-  ):
-    found.remarks.append(f"Intervals of two seeds say little: {', '.join(two)}.")
-  return found
+    _compare(comparison, env, [pair for pair in by_seed if pair[1].problem == env])
+  return comparison
 
 
 def _compare(
-  found: Comparison, env: str, pairs: Sequence[tuple[str, runs_lib.Run]]
+  comparison: Comparison, env: str, pairs: Sequence[tuple[str, runs_lib.Run]]
 ) -> None:
   """Adds an environment with its runs, each with its agent."""
-  if _at_the_same_time([run.evaluations() for _, run in pairs]) is None:
-    found.remarks += [
+  if _at_the_same_time([run.evaluations for _, run in pairs]) is None:
+    comparison.remarks += [
       f"{runs_lib.relative(run.path)} is left out: no episode of training has ended, "
       f"and not all runs on {env} have an evaluation at the same step."
       for _, run in pairs
@@ -127,30 +123,18 @@ def _compare(
     return
   runs = [run for _, run in pairs]
   # bsuite has scores of its own, and is compared by training episodes here.
-  evaluations = [[] if env.startswith("bsuite:") else x.evaluations() for x in runs]
+  evaluations = [[] if env.startswith("bsuite:") else x.evaluations for x in runs]
   curves: np.ndarray
-  found.steps[env], curves = curves_lib.on_grid(_curves(runs, evaluations))
-  scores, end, what = curves[:, -1], int(found.steps[env][-1]), "training"
+  steps, curves = curves_lib.on_grid(_curves(runs, evaluations))
+  scores, end, what = curves[:, -1], int(steps[-1]), "training"
   if (evaluated := _at_the_same_time(evaluations)) is not None:
     (end, scores), what = evaluated, "evaluations"
-  elif any(evaluations):
-    found.remarks.append(
-      f"The runs on {env} are compared by returns of training, because not all of "
-      "them have an evaluation at the same step."
-    )
-  found.ends[env] = f"of {what} at step {end:,}"
-  ends = [run.num_steps for run in runs]
-  if min(ends) < _UNEQUAL * max(ends):
-    shortest = runs_lib.relative(runs[int(np.argmin(ends))].path)
-    found.remarks.append(
-      f"The runs on {env} are compared at step {min(ends):,}, where the shortest "
-      f"({shortest}) ends; the longest has {max(ends):,} steps."
-    )
-  for agent in found.agents:
+  comparison.steps[env], comparison.ends[env] = steps, f"of {what} at step {end:,}"
+  for agent in comparison.agents:
     rows = [i for i, (label, _) in enumerate(pairs) if label == agent]
     if rows:
       score = statistics.stratified([scores[rows]], statistics.interquartile_mean)
-      found.groups[agent, env] = Group(curves[rows], scores[rows], score)
+      comparison.groups[agent, env] = Group(curves[rows], scores[rows], score)
 
 
 def _curves(
@@ -176,7 +160,7 @@ def _at_the_same_time(
   end = min(x[-1][0] for x in evaluations)
   nearest = [min(x, key=lambda pair: abs(pair[0] - end)) for x in evaluations]
   steps, values = np.array(nearest).T
-  is_same = (steps >= _UNEQUAL * end) & (steps * _UNEQUAL <= end)
+  is_same = (steps >= _SAME * end) & (steps * _SAME <= end)
   return (end, values) if is_same.all() else None
 
 
@@ -190,17 +174,20 @@ def add_to(report: page.Report, found: Comparison, drawn: Sequence[str]) -> None
   """
   report.add("## Returns", _ABOUT)
   for env in found.steps:
-    rows = _return_rows(found, env)
+    groups = found.of(env)
+    seeds = {agent: str(len(group.scores)) for agent, group in groups.items()}
+    scores = {agent: group.score for agent, group in groups.items()}
     title = f"{env}, return {found.ends[env]} (interquartile mean over seeds)"
+    rows = page.estimates(scores, "return", {"seeds": seeds}, None)
     report.add_table(title, rows, is_shown=env in drawn)
   if drawn:
     report.add("## Learning curves", _CURVES)
   for env in drawn:
-    report.add_picture(
-      "return_" + runs_lib.file_name(env),
-      functools.partial(_draw_curves, found, env),
-      f"{env}: return against environment steps, interquartile means over seeds.",
+    caption = (
+      f"{env}: return against environment steps, interquartile means over seeds."
     )
+    name = "return_" + runs_lib.file_name(env)
+    report.add_picture(name, _draw_curves, caption, found, env)
   report.add("## Probability of improvement", _IMPROVEMENT)
   if rows := _improvement_rows(found):
     report.add_table("Pairs of agents, the better one first", rows)
@@ -211,81 +198,48 @@ def add_to(report: page.Report, found: Comparison, drawn: Sequence[str]) -> None
     report.add_table("Normalised returns", rows)
 
 
-def _return_rows(found: Comparison, env: str) -> list[dict[str, str]]:
-  scores = {agent: group.score for agent, group in found.of(env).items()}
-  best = statistics.above_all({agent: (x.low, x.high) for agent, x in scores.items()})
-  rows = []
-  for agent, score in scores.items():
-    spec = _spec(float(score.value))
-    value, interval = page.cells(score, spec, bold=agent in best)
-    seeds = str(len(found.groups[agent, env].scores))
-    names = {"agent": page.code(agent), "seeds": seeds}
-    rows.append({**names, "return": value, "95 % interval": interval})
-  return rows
-
-
-def _spec(value: float) -> str:
-  """The format of about four digits: `475.2`, `12,345`, `0.004`."""
-  size = math.floor(math.log10(abs(value))) if value else 0
-  return ".3g" if size < -1 else f",.{max(0, min(3, 3 - size))}f"
-
-
 def _draw_curves(found: Comparison, env: str) -> "mpl_figure.Figure":
-  groups = found.of(env)
-  fig, axes = page.new(3.2, env, groups)
-  lines, styles = [], drawing.styles(found.agents)
-  for agent, group in groups.items():
-    first = len(axes.lines)
-    drawing.seeds(
-      axes,
-      found.steps[env],
-      group.curves,
-      label=agent,
-      style=styles[agent],
-      statistic=functools.partial(scipy.stats.trim_mean, proportiontocut=0.25),
-    )
-    lines.append(axes.lines[first])
-  axes.set(xlabel="environment steps", ylabel="return")
-  drawing.shorten_numbers(axes.xaxis)
-  axes.grid(alpha=0.3)
-  page.add_legend(fig, lines, groups)
+  lines = {agent: (found.steps[env], x.curves) for agent, x in found.of(env).items()}
+  fig, _ = page.curves(
+    env,
+    lines,
+    found.agents,
+    xlabel="environment steps",
+    ylabel="return",
+    statistic=functools.partial(scipy.stats.trim_mean, proportiontocut=0.25),
+  )
   return fig
 
 
-def _improvement_rows(found: Comparison) -> list[dict[str, str]]:
+def _improvement_rows(found: Comparison) -> list[page.Row]:
   rows = []
-  for i, first in enumerate(found.agents):
-    for second in found.agents[i + 1 :]:
-      common = [env for env in found.steps if {first, second} <= found.of(env).keys()]
-      if not common:
-        continue
-      tasks = [found.groups[a, env].scores for a in (first, second) for env in common]
-      better = statistics.stratified(tasks, statistics.probability_of_improvement)
-      x, y = first, second
-      if better.value < 0.5:
-        x, y = second, first
-        better = statistics.Interval(1 - better.value, 1 - better.high, 1 - better.low)
-      value, interval = page.cells(better)
-      counts = summary.count(len(common), "environment")
-      names = {"X": page.code(x), "Y": page.code(y), "of": counts}
-      rows.append({**names, "P(X > Y)": value, "95 % interval": interval})
+  for x, y in itertools.combinations(found.agents, 2):
+    common = [env for env in found.steps if {x, y} <= found.of(env).keys()]
+    if not common:
+      continue
+    tasks = [found.groups[agent, env].scores for agent in (x, y) for env in common]
+    better = statistics.stratified(tasks, statistics.probability_of_improvement)
+    if better.value < 0.5:
+      x, y = y, x
+      better = statistics.Interval(1 - better.value, 1 - better.high, 1 - better.low)
+    value, interval = page.cells(better)
+    names = {"X": page.code(x), "Y": page.code(y)}
+    counts = {"of": summary.count(len(common), "environment")}
+    rows.append({**names, **counts, "P(X > Y)": value, "95 % interval": interval})
   return rows
 
 
-def _normalised_rows(found: Comparison) -> list[dict[str, str]]:
+def _normalised_rows(found: Comparison) -> list[page.Row]:
   scales = {}
   for env in found.steps:
     scores = np.concatenate([group.scores for group in found.of(env).values()])
     scales[env] = scores.min(), max(np.ptp(scores), np.finfo(np.float64).tiny)
-  rows = []
+  normalised = {}
   for agent in found.agents:
     if all((agent, env) in found.groups for env in scales):
       tasks = [
         (found.groups[agent, env].scores - low) / spread
         for env, (low, spread) in scales.items()
       ]
-      score = statistics.stratified(tasks, statistics.interquartile_mean)
-      value, interval = page.cells(score)
-      row = {"normalised return": value, "95 % interval": interval}
-      rows.append({"agent": page.code(agent), **row})
-  return rows
+      normalised[agent] = statistics.stratified(tasks, statistics.interquartile_mean)
+  return page.estimates(normalised, "normalised return", {}, are_comparable=False)

@@ -1,7 +1,7 @@
 """What a report has: returns compared, bsuite's and Atari's scores, and the runs."""
 
 import collections
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments.recording import summary
@@ -26,61 +26,47 @@ def make(
   """
   runs, labels = found.runs, runs_lib.labels(found.runs)
   agents, envs = dict.fromkeys(labels), {run.problem for run in runs}
-  title = [
-    summary.count(len(agents), "agent"),
-    summary.count(len(envs), "environment"),
-  ]
+  title = (summary.count(len(agents), "agent"), summary.count(len(envs), "environment"))
   report = page.Report(" in ".join(title))
-  pairs = [
-    (run, name) for run, name in zip(runs, labels, strict=True) if run.has_returns
-  ]
+  pairs = [pair for pair in zip(runs, labels, strict=True) if pair[0].has_returns]
   compared = compare.compute(*zip(*pairs, strict=True)) if pairs else None
-  games = None if compared is None else atari.compute(compared, runs, baseline)
+  games = atari.compute(compared, baseline) if compared else None
   logs = bsuite.finished(runs, labels)
-  remarks = [
-    *found.remarks,
-    *(() if compared is None else compared.remarks),
-    *(() if games is None else games.remarks),
-  ]
-  missing = ""
-  if found.missing:
-    missing = f"; {summary.count(len(found.missing), 'run')} of a sweep missing"
+  remarks = [*found.remarks, *(compared.remarks if compared else ())]
   names = ", ".join(map(page.code, agents))
-  report.add(f"{summary.count(len(runs), 'run')} of {names}{missing}.")
+  report.add(f"{summary.count(len(runs), 'run')} of {names}.")
   report.add(*(f"**Note.** {text}" for text in remarks))
   if logs:
-    bsuite.add_to(report, bsuite.compute(logs), dict(_lengths(runs)))
-  if games is not None:
-    atari.add_to(report, games, baseline)
-  if compared is not None:
+    bsuite.add_to(report, bsuite.compute(logs), _lengths(runs))
+  if games:
+    atari.add_to(report, games)
+  if compared:
     drawn = [*compared.steps]
     if logs and len(drawn) > _MAX_CURVES:
       drawn = [env for env in drawn if not env.startswith("bsuite:")]
     compare.add_to(report, compared, drawn)
   report.shown += remarks
-  _add_runs(report, found, command, has_bsuite=bool(logs))
+  _add_runs(report, found, command)
   return report
 
 
-def _lengths(runs: Sequence[runs_lib.Run]) -> Iterator[tuple[str, str]]:
-  """Experiment and `120 of 10,000` episodes, if its runs have fewer than bsuite's."""
-  asked: dict[str, set[int | None]] = {}
-  for run in runs:
+def _lengths(runs: Sequence[runs_lib.Run]) -> dict[str, str]:
+  """Experiment → `120 of 10,000`: the fewest episodes, if fewer than bsuite's."""
+  lengths: dict[str, str] = {}
+  by_length = sorted(
+    runs, key=lambda run: run.record.get("episodes") or 0, reverse=True
+  )
+  for run in by_length:
     kind, _, bsuite_id = run.env.partition(":")
     if kind == "bsuite":
       name = bsuite_sweeps.experiment(bsuite_id)
-      asked.setdefault(name, set()).add(run.record.get("episodes"))
-  for name, lengths in asked.items():
-    full = bsuite_sweeps.num_episodes(bsuite_scores.ids(name)[0])
-    low, high = (f(x or full for x in lengths) for f in (min, max))
-    if low < full:
-      upto = f" to {high:,}" if high > low else ""
-      yield name, f"{low:,}{upto} of {full:,}"
+      full = bsuite_sweeps.num_episodes(bsuite_scores.ids(name)[0])
+      if (episodes := run.record.get("episodes") or full) < full:
+        lengths[name] = f"{episodes:,} of {full:,}"
+  return lengths
 
 
-def _add_runs(
-  report: page.Report, found: runs_lib.Runs, command: str, *, has_bsuite: bool
-) -> None:
+def _add_runs(report: page.Report, found: runs_lib.Runs, command: str) -> None:
   """Which runs there are, and how they and the report were made."""
   report.add("## The runs")
   if found.missing:
@@ -101,15 +87,12 @@ def _add_runs(
   )
   report.add(
     "Agents with the same name differ in the settings after @; settings that are equal "
-    "in all runs of an environment are not shown. The runs took "
-    f"{summary.duration(sum(run.seconds for run in found.runs))} in total."
+    "in all runs of an environment are not shown. config.json of each run has its "
+    "settings and versions."
   )
-  made_with = collections.Counter(run.versions for run in found.runs if run.versions)
-  for versions, count in made_with.items():
-    report.add(f"{count:,} of the {len(found.runs):,} runs were made with {versions}.")
-  commands = "\n".join([*found.commands, command])
-  own = page.versions(*(["bsuite"] if has_bsuite else []))
-  report.add(f"```\n{commands}\n```", f"This report was made with {own}.")
+  commits = {(run.record.get("versions") or {}).get("git_commit") for run in found.runs}
+  report.add(f"Commits: {', '.join(sorted(filter(None, commits))) or 'unknown'}.")
+  report.add("```\n{}\n```".format("\n".join([*found.commands, command])))
 
 
 def _missing(found: runs_lib.Runs) -> list[Mapping[str, str]]:

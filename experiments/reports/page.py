@@ -1,4 +1,8 @@
-"""A report: Markdown with pictures, and the same as one HTML file."""
+"""A report: Markdown with tables and pictures, and the same as one HTML file.
+
+Each part of a report makes estimates with intervals from groups of runs; `estimates`
+makes the rows of a table of them, and `curves` a picture.
+"""
 
 import base64
 import dataclasses
@@ -6,19 +10,21 @@ import functools
 import html
 import io
 import math
+import operator
 import pathlib
-import platform
 import string
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import metadata
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from explorax.experiments import output
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.reports import markdown
 
 if TYPE_CHECKING:
+  from matplotlib import axes as mpl_axes
   from matplotlib import figure as mpl_figure
 
 NAME = "report"
@@ -26,6 +32,8 @@ _TEMPLATE = pathlib.Path(__file__).parent / "layout.html"
 _WIDTH = 5.0  # Inches: narrow enough for a phone.
 _LONG = 20  # Letters of a label that needs a legend row of its own.
 _LONGEST = 44  # Letters of a label that fits in a line.
+
+Row = dict[str, str]  # Column → text.
 
 
 @dataclasses.dataclass
@@ -62,13 +70,13 @@ class Report:
       self.shown.append(f"{title}\n\n{table}")
 
   def add_picture(
-    self, name: str, draw: "Callable[[], mpl_figure.Figure]", caption: str
+    self, name: str, draw: Callable, caption: str, *arguments: Any
   ) -> None:
-    """Adds a picture, which is drawn when the report is written.
+    """Adds a picture, which `draw(*arguments)` draws when the report is written.
 
     The caption describes it for readers who cannot see it.
     """
-    self.pictures[f"{name}.png"] = draw
+    self.pictures[f"{name}.png"] = functools.partial(draw, *arguments)
     self.blocks += [f"![{caption}]({name}.png)", f"*{caption}*"]
 
   def markdown(self) -> str:
@@ -93,36 +101,64 @@ class Report:
       OutputError: if a file cannot be written.
     """
     directory = output.RunDirectory.create(path)
-    pictures = {name: _png(draw()) for name, draw in self.pictures.items()}
-    texts = {f"{NAME}.md": self.markdown(), f"{NAME}.html": self.html(pictures)}
-    files = {name: text.encode() for name, text in texts.items()}
-    for name, content in {**pictures, **files}.items():
-      directory.write(name, functools.partial(_put, content))
+    files = {}
+    for name, draw in self.pictures.items():
+      file = io.BytesIO()
+      drawing.save(file, draw())
+      files[name] = file.getvalue()
+    html = self.html(files).encode()
+    files |= {f"{NAME}.md": self.markdown().encode(), f"{NAME}.html": html}
+    for name, content in files.items():
+      directory.write(name, operator.methodcaller("write", content))
     return directory.path / f"{NAME}.html"
 
 
-def _png(fig: "mpl_figure.Figure") -> bytes:
-  file = io.BytesIO()
-  drawing.save(file, fig)
-  return file.getvalue()
+def estimates(
+  scores: Mapping[str, statistics.Interval],
+  name: str,
+  columns: Mapping[str, str | Mapping[str, str]],
+  spec: str | None = ".2f",
+  *,
+  lower_is_better: bool = False,
+  are_comparable: bool = True,
+) -> list[Row]:
+  """A row for each agent; the best score is bold if its interval is above all others.
+
+  Args:
+    scores: agent → score.
+    name: of their column.
+    columns: further ones: the same text for all agents, or agent → text.
+    spec: the format of numbers; None: about four digits.
+    lower_is_better: the best interval is below all others.
+    are_comparable: whether a score may be bold.
+  """
+  best = _best(scores, -1 if lower_is_better else 1) if are_comparable else None
+  rows = []
+  for agent, score in scores.items():
+    texts = {k: x if isinstance(x, str) else x[agent] for k, x in columns.items()}
+    value, interval = cells(score, spec, bold=agent == best)
+    rows.append({"agent": code(agent), **texts, name: value, "95 % interval": interval})
+  return rows
 
 
-def _put(content: bytes, file: BinaryIO) -> None:
-  file.write(content)
-
-
-def versions(*packages: str) -> str:
-  """The versions of Python and of the packages that make every page, and of others."""
-  names = ("explorax", "numpy", "scipy", "matplotlib", *packages)
-  each = ", ".join(f"{name} {metadata.version(name)}" for name in names)
-  return f"python {platform.python_version()}, {each}"
+def _best(scores: Mapping[str, statistics.Interval], sign: int) -> str | None:
+  """The agent, if any, whose interval lies above those of all others."""
+  ends = {agent: sorted((sign * x.low, sign * x.high)) for agent, x in scores.items()}
+  for agent, (low, _) in ends.items():
+    others = [high for other, (_, high) in ends.items() if other != agent]
+    if others and all(low > high for high in others):
+      return agent
+  return None
 
 
 def cells(
-  interval: statistics.Interval, spec: str = ".2f", *, bold: bool = False
+  interval: statistics.Interval, spec: str | None = ".2f", *, bold: bool = False
 ) -> tuple[str, str]:
   """A number and its 95 % interval as text; a NaN is a dash, or no interval."""
   value, low, high = (float(x) for x in interval)
+  if spec is None:  # `475.2`, `12,345`, `0.004`.
+    size = math.floor(math.log10(abs(value))) if value else 0
+    spec = ".3g" if size < -1 else f",.{max(0, min(3, 3 - size))}f"
   text = "–" if math.isnan(value) else format(value, spec)
   ends = "" if math.isnan(low) else f"[{low:{spec}}, {high:{spec}}]"
   return (f"**{text}**" if bold else text), ends
@@ -131,6 +167,40 @@ def cells(
 def code(name: str) -> str:
   """A name as it is, whatever letters it has."""
   return f"`{name}`"
+
+
+def curves(
+  title: str,
+  lines: Mapping[str, tuple[np.ndarray, Any]],
+  agents: Sequence[str],
+  *,
+  xlabel: str,
+  ylabel: str,
+  **how: Any,
+) -> "tuple[mpl_figure.Figure, mpl_axes.Axes]":
+  """Draws curves with their intervals, or beside the seeds if these are few.
+
+  Args:
+    title: of the picture.
+    lines: agent → x `[N]`, and the values `[S, N]` of S seeds, or an interval `[N]`.
+    agents: all of the report, so that each has one style.
+    xlabel, ylabel: of the axes.
+    **how: see `drawing.seeds`.
+  """
+  fig, axes = new(3.2, title, lines)
+  styles, handles = drawing.styles(agents), []
+  for agent, (x, values) in lines.items():
+    first = len(axes.lines)
+    if isinstance(values, statistics.Interval):
+      drawing.band(axes, x, values, label=agent, style=styles[agent], **how)
+    else:
+      drawing.seeds(axes, x, values, label=agent, style=styles[agent], **how)
+    handles.append(axes.lines[first])
+  axes.set(xlabel=xlabel, ylabel=textwrap.fill(ylabel, 32))
+  drawing.shorten_numbers(axes.xaxis)
+  axes.grid(alpha=0.3)
+  add_legend(fig, handles, lines)
+  return fig, axes
 
 
 def new(

@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import functools
 import json
 import math
 import os
@@ -19,15 +18,14 @@ from explorax.experiments import config, errors
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import curves, rows
 
-_RECORD, _BSUITE = "config.json", "bsuite"
-_ERROR = "error.txt"
 INDEX = "sweep.json"
+_RECORD, _BSUITE, _ERROR = "config.json", "bsuite", "error.txt"
 _MAY_BE_NAN = {"steps_per_second", "treasure_rate"}
-_GAME_OVER = "game_over"  # See `atari_profiles.Profile.episode_metrics`.
 # What may distinguish two runs of an agent beside its own settings.
 _OTHER_SETTINGS = ("runner", "replay", "num_envs", "num_actors")
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, csv.Error)
 
-Log = Mapping[str, np.ndarray]  # Column → float64 `[rows]`, in the order of episodes.
+Log = Mapping[str, np.ndarray]  # Column → values `[rows]`, in the order of episodes.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +42,7 @@ class Run:
     env_steps: int64 `[E]`, at the end of each training episode; of each game where
       episodes are lives of one.
     returns: float64 `[E]`, of these episodes or games.
+    evaluations: (environment steps of training, mean return) of each evaluation.
     bsuite: bsuite's log of the run; None if it has none.
   """
 
@@ -53,7 +52,8 @@ class Run:
   summary: Mapping[str, Any]
   env_steps: np.ndarray
   returns: np.ndarray
-  bsuite: Log | None
+  evaluations: Sequence[tuple[int, float]] = ()
+  bsuite: Log | None = None
 
   @property
   def agent(self) -> str:
@@ -90,41 +90,17 @@ class Run:
     """Environment steps at the end of the last of these, or of evaluations."""
     if self.bsuite is not None and not len(self.returns):
       return int(self.bsuite["steps"][-1])
-    return int(self.env_steps[-1]) if len(self.returns) else self.evaluations()[-1][0]
+    return int(self.env_steps[-1]) if len(self.returns) else self.evaluations[-1][0]
 
   @property
   def has_returns(self) -> bool:
     """Whether an episode of training has ended or, but for bsuite, an evaluation."""
     is_bsuite = self.env.startswith("bsuite:")
-    return len(self.returns) > 0 or (not is_bsuite and len(self.evaluations()) > 0)
-
-  @property
-  def seconds(self) -> float:
-    """How long it took."""
-    return self.summary.get("wall_seconds") or 0.0
-
-  @functools.cached_property
-  def versions(self) -> str:
-    """Of Python, the packages, the code and the machine, as text."""
-    versions = self.record.get("versions", {})
-    each = {"python": versions.get("python"), **(versions.get("packages") or {})}
-    each["commit"] = versions.get("git_commit")
-    each["XLA_FLAGS"] = versions.get("xla_flags")
-    names = ", ".join(f"{name} {value}" for name, value in each.items() if value)
-    platform = versions.get("platform")
-    return f"{names}, on {platform}" if platform else names
+    return len(self.returns) > 0 or (not is_bsuite and len(self.evaluations) > 0)
 
   def episodes(self) -> rows.Rows:
     """The columns of `metrics.csv`."""
     return rows.read(self.path / rows.METRICS)
-
-  def evaluations(self) -> list[tuple[int, float]]:
-    """(environment steps of training, mean return) of each evaluation, if any."""
-    path = self.path / rows.EVALUATION
-    if not path.exists():
-      return []
-    evaluations = curves.evaluation_returns(rows.read(path))
-    return [(steps, float(np.mean(returns))) for steps, returns in evaluations]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,10 +122,7 @@ class Runs:
 
 
 def read_all(words: Sequence[str]) -> Runs:
-  """All runs in directories.
-
-  Args:
-    words: paths of runs, and of directories with runs at any depth.
+  """All runs in directories: paths of runs, or of directories with runs at any depth.
 
   A run that cannot be read is left out, with a remark.
 
@@ -158,12 +131,10 @@ def read_all(words: Sequence[str]) -> Runs:
   """
   kept: dict[str, Run] = {}
   remarks, commands, missing = [], [], []
-  tops = [pathlib.Path(word).expanduser() for word in words]
-  found = dict.fromkeys(path.resolve() for top in tops for path in _find(top))
-  for path in found:
+  tops = dict.fromkeys(pathlib.Path(word).expanduser() for word in words)
+  for path in dict.fromkeys(path.resolve() for top in tops for path in _find(top)):
     try:
       run = read(path)
-      _check_evaluations(run)
     except errors.SetUpError as error:
       remarks.append(f"{relative(path)} is left out: {error}")
       continue
@@ -172,22 +143,19 @@ def read_all(words: Sequence[str]) -> Runs:
       continue
     key = json.dumps([run.agent, run.env, run.seed, run.settings], sort_keys=True)
     if key in kept:
-      chosen, other = sorted((kept[key], run), key=lambda x: -len(x.returns))
+      run, other = sorted((kept[key], run), key=lambda x: -len(x.returns))
       remarks.append(
-        f"{relative(other.path)} is left out: {relative(chosen.path)} is the same "
-        "run (agent, settings, environment and seed)."
+        f"{relative(other.path)} is left out: {relative(run.path)} is the same run "
+        "(agent, settings, environment and seed)."
       )
-      run = chosen
     kept[key] = run
   statuses = {run.path: run.status for run in kept.values()}
-  for top in dict.fromkeys(tops):
+  for top in tops:
     index = read_index(top)
     commands += index["commands"]
-    missing += [
-      (run["env"], run["agent"], reason)
-      for run in index["runs"]
-      if (reason := _problem(top / run["path"], statuses))
-    ]
+    for run_of_index in index["runs"]:
+      if reason := _problem((top / run_of_index["path"]).resolve(), statuses):
+        missing.append((run_of_index["env"], run_of_index["agent"], reason))
   return Runs([*kept.values()], commands, missing, remarks)
 
 
@@ -199,42 +167,55 @@ def read(path: pathlib.Path) -> Run:
   """
   file = path / _RECORD
   try:
-    record = json.loads(_regular(file).read_text(encoding="utf-8"))
+    record = json.loads(file.read_text(encoding="utf-8"))
     if not config.is_record(record):
       raise ValueError("it is not the record of a run")
     int(record["seed"])
-    given = (setting.partition("=") for setting in record["settings"])
-    settings = {
-      **{name.strip(): value.strip() for name, _, value in given},
-      **{name: str(record.get(name)) for name in _OTHER_SETTINGS},
-    }
-    kind, _, name = record["env"].partition(":")
-    if kind == "atari":
-      profile = dataclasses.asdict(atari_profiles.parse(name)[1])
-      settings |= {name: str(value) for name, value in profile.items()}
+    settings = _settings(record)
     file = path / rows.METRICS
-    steps, returns = _curve(_regular(file)) if file.exists() else np.zeros((2, 0))
-    bsuite = None
+    steps, returns = _curve(rows.read(file)) if file.exists() else np.zeros((2, 0))
+    file = path / rows.EVALUATION
+    evaluations = _evaluations(rows.read(file)) if file.exists() else []
+    log = None
     for file in sorted((path / _BSUITE).glob("*.csv")):
-      bsuite = _log(_regular(file))
-  except _UNREADABLE as error:
+      log = rows.read(file)
+      if log["episode"][0] < 1 or not (np.diff(log["episode"]) > 0).all():
+        raise ValueError("its episodes do not increase from 1")
+  except (*_UNREADABLE, IndexError) as error:
     raise errors.SetUpError(
       f"{relative(file)} cannot be read ({errors.describe(error)})."
     ) from error
   summary = read_summary(path)
-  return Run(path, record, settings, summary, steps.astype(np.int64), returns, bsuite)
+  return Run(path, record, settings, summary, steps, returns, evaluations, log)
 
 
-def _check_evaluations(run: Run) -> None:
-  """Refuses a run whose evaluations cannot be read, or are not finite."""
-  try:
-    if not all(math.isfinite(value) for _, value in run.evaluations()):
-      raise ValueError("an episode_return is not finite")
-  except _UNREADABLE as error:
-    path = relative(run.path / rows.EVALUATION)
-    raise errors.SetUpError(
-      f"{path} cannot be read ({errors.describe(error)})."
-    ) from error
+def _settings(record: Mapping[str, Any]) -> dict[str, str]:
+  assignments = (setting.partition("=") for setting in record["settings"])
+  settings = {name.strip(): value.strip() for name, _, value in assignments}
+  settings |= {name: str(record.get(name)) for name in _OTHER_SETTINGS}
+  kind, _, name = record["env"].partition(":")
+  if kind == "atari":
+    profile = dataclasses.asdict(atari_profiles.parse(name)[1])
+    settings |= {name: str(value) for name, value in profile.items()}
+  return settings
+
+
+def _curve(episodes: rows.Rows) -> tuple[np.ndarray, np.ndarray]:
+  """Steps and returns; of whole games, where episodes are lives of one."""
+  steps, returns = episodes["env_steps"], episodes["episode_return"]
+  if "game_over" in episodes:  # See `atari_profiles.Profile.episode_metrics`.
+    is_over = episodes["game_over"] == 1
+    steps, returns = steps[is_over], episodes["game_return"][is_over]
+  if (np.diff(steps) < 0).any() or not np.isfinite(returns).all():
+    raise ValueError("its env_steps decrease, or an episode_return is not finite")
+  return steps, returns
+
+
+def _evaluations(episodes: rows.Rows) -> list[tuple[int, float]]:
+  if not np.isfinite(episodes["episode_return"]).all():
+    raise ValueError("an episode_return is not finite")
+  evaluations = curves.evaluation_returns(episodes)
+  return [(steps, float(np.mean(returns))) for steps, returns in evaluations]
 
 
 def read_summary(path: pathlib.Path) -> dict[str, Any]:
@@ -302,16 +283,6 @@ def relative(path: pathlib.Path) -> str:
   return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, csv.Error)
-
-
-def _regular(file: pathlib.Path) -> pathlib.Path:
-  """The file, if reading it does not wait for another process."""
-  if not file.is_file():
-    raise ValueError("it is not a regular file")
-  return file
-
-
 def _find(top: pathlib.Path) -> list[pathlib.Path]:
   """The directories of all runs in a directory: in its sweep's order, or sorted."""
   if not top.is_dir():
@@ -320,27 +291,24 @@ def _find(top: pathlib.Path) -> list[pathlib.Path]:
       f"{top} is no directory.{notation.nearest(top.name, siblings)} Give the --output "
       "of a run, or a directory with runs."
     )
-  found = []
+  paths = []
   for folder, folders, files in os.walk(top):
-    path = pathlib.Path(folder)
     folders.sort()
     # `read` says so if the record is missing.
     if rows.METRICS in files or (_RECORD in files and _BSUITE in folders):
       folders.clear()
-      found.append(path)
+      paths.append(pathlib.Path(folder))
   order = {str(top / run["path"]): i for i, run in enumerate(read_index(top)["runs"])}
-  found.sort(key=lambda path: order.get(str(path), len(order)))
-  if not found and not order:
+  if not paths and not order:
     raise errors.SetUpError(
       f"there is no run in {top}: no directory in it has a {rows.METRICS}; give the "
       "--output of `python -m explorax.experiments.run`, or a directory with runs."
     )
-  return found
+  return sorted(paths, key=lambda path: order.get(str(path), len(order)))
 
 
 def _problem(path: pathlib.Path, statuses: Mapping[pathlib.Path, str]) -> str:
   """Why a run of a sweep is not finished; '' if it is."""
-  path = path.resolve()
   if statuses.get(path) == "finished":
     return ""
   for folder in (path, path.parent):  # The latter if one program trains all seeds.
@@ -348,42 +316,3 @@ def _problem(path: pathlib.Path, statuses: Mapping[pathlib.Path, str]) -> str:
       lines = (folder / _ERROR).read_text(encoding="utf-8").splitlines()
       return lines[-1].removesuffix(".") if lines else "it failed"
   return statuses.get(path, "it has not been run yet")
-
-
-def _curve(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
-  """Steps and returns of a `metrics.csv`; of many episodes, so no other columns.
-
-  Of whole games, where it says whether a game is over.
-  """
-  with open(file, newline="") as lines:
-    cells = csv.reader(lines)
-    names = ["env_steps", "episode_return"]
-    header = next(cells, names)  # A run that has just begun has an empty file.
-    if _GAME_OVER in header:
-      names = ["env_steps", "game_return", _GAME_OVER]
-    columns = [header.index(name) for name in names]
-    table = np.array([[float(row[i]) for i in columns] for row in cells], np.float64)
-  steps, returns, *is_over = table.reshape(-1, len(columns)).T
-  for at_end in is_over:
-    steps, returns = steps[at_end == 1], returns[at_end == 1]
-  if (np.diff(steps) < 0).any() or not (np.abs(steps) < 2**53).all():
-    raise ValueError("its env_steps decrease, or are no counts")
-  if not np.isfinite(returns).all():
-    raise ValueError("an episode_return is not finite")
-  return steps, returns
-
-
-def _log(file: pathlib.Path) -> Log:
-  """The columns of bsuite's CSV; missing cells are NaN.
-
-  Raises:
-    ValueError: if it has no rows, or its episodes do not increase.
-  """
-  with open(file, newline="") as lines:
-    header, *table = csv.reader(lines)
-  cells = [[float(cell or math.nan) for cell in row] for row in table]
-  columns = np.array(cells, np.float64).T
-  log = dict(zip(header, columns, strict=True))
-  if log["episode"][0] < 1 or not (np.diff(log["episode"]) > 0).all():
-    raise ValueError("its episodes do not increase from 1")
-  return log

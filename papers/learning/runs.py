@@ -96,7 +96,7 @@ def row(cell: Cell, run: runs_lib.Run) -> Row:
     "env_steps": summary["env_steps"],
     "learner_updates": summary["learner_updates"],
     **_made_by(run.record["versions"]),
-    "cpu_seconds": round(run.seconds, 1),
+    "cpu_seconds": round(summary["wall_seconds"], 1),
   }
   if config.episodes is not None:
     found = {name: summary[name] for name in ("solved_episode", "episodes")}
@@ -110,7 +110,7 @@ def row(cell: Cell, run: runs_lib.Run) -> Row:
       "greatest_return": float(max(run.returns, default=0.0)),
       "rooms": float(max(episodes.get("rooms_so_far", ()), default=1.0)),
     }
-  evaluations = run.evaluations()
+  evaluations = run.evaluations
   seconds = np.interp(
     [steps for steps, _ in evaluations],
     run.env_steps,

@@ -113,7 +113,8 @@ def _run(returns, regret=None):
   if regret is not None:
     log = {"episode": np.array([1.0, 10.0]), "total_regret": np.array([0.0, regret])}
   steps = np.arange(len(returns))
-  return runs.Run(pathlib.Path(), {}, {}, {}, steps, np.array(returns, float), log)
+  values = np.array(returns, float)
+  return runs.Run(pathlib.Path(), {}, {}, {}, steps, values, bsuite=log)
 
 
 def test_scores_are_means_over_environments():

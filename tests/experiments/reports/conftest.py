@@ -17,16 +17,10 @@ from explorax.experiments.recording import rows
 
 DATA = pathlib.Path(__file__).parent / "data"
 RNG = np.random.default_rng(0)
-VERSIONS = {
-  "python": "3.11.99",
-  "packages": {"jax": "9.8.7", "dm-reverb": None},
-  "platform": "a machine",
-  "git_commit": "0123abc",
-}
 
 
 @pytest.fixture(scope="session")
-def logs():
+def logs(tmp_path_factory):
   """Set → experiment → id → log."""
   found = {}
   content = (DATA / "logs.tar.gz").read_bytes()
@@ -36,12 +30,10 @@ def logs():
       bsuite_id = next(
         i for i in bsuite_sweep.SWEEP if bsuite_sweeps.csv_name(i) == file
       )
-      text = archive.extractfile(member).read().decode()
-      header, *rows = csv.reader(io.StringIO(text))
-      cells = np.array([[float(x or "nan") for x in row] for row in rows])
-      log = dict(zip(header, cells.T, strict=True))
+      path = tmp_path_factory.mktemp("log") / file
+      path.write_bytes(archive.extractfile(member).read())
       experiment = bsuite_id.partition("/")[0]
-      found.setdefault(name, {}).setdefault(experiment, {})[bsuite_id] = log
+      found.setdefault(name, {}).setdefault(experiment, {})[bsuite_id] = rows.read(path)
   return found
 
 
@@ -122,20 +114,16 @@ def write_sweep():
       pairs = (setting.split("=") for setting in settings)
       config = {"beta": 0.0} | {name: float(value) for name, value in pairs}
       record = {"agent": preset, "env": env, "seed": seed, "settings": settings}
-      record |= {"config": config, "versions": VERSIONS, "episodes": episodes}
+      record |= {"config": config, "versions": {"git_commit": "0123abc"}}
+      record["episodes"] = episodes
       (folder / "config.json").write_text(json.dumps(record))
       summary = {"status": "finished", "wall_seconds": 2.0}
       (folder / "summary.json").write_text(json.dumps(summary))
       log = done[agent, bsuite_id, seed]
-      rows = [",".join(log), *(",".join(map(repr, row)) for row in _rows(log))]
-      file = folder / "bsuite" / bsuite_sweeps.csv_name(bsuite_id)
-      file.write_text("\n".join(rows).replace("nan", ""))
+      with open(folder / "bsuite" / bsuite_sweeps.csv_name(bsuite_id), "w") as file:
+        csv.writer(file).writerows([log, *zip(*log.values(), strict=True)])
     index = {"commands": ["python -m the.sweep --agents=…"], "runs": entries}
     (path / "sweep.json").write_text(json.dumps(index))
     return path
 
   return write
-
-
-def _rows(log):
-  return [[float(x) for x in row] for row in np.array([*log.values()]).T]

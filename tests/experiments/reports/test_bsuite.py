@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from explorax.experiments.recording import statistics
-from explorax.experiments.reports import bsuite
+from explorax.experiments.reports import bsuite, page
 
 
 def _catch(score: float) -> dict[str, np.ndarray]:
@@ -54,18 +54,6 @@ def test_a_tag_is_over_the_seeds_that_all_its_experiments_have():
   np.testing.assert_allclose(found.scores["a", "noise"].mean.value, 0.4)
 
 
-def test_agents_whose_logs_are_identical_cannot_differ():
-  scores = {"a": (0.2, 0.4), "b": (0.2, 0.4), "c": (0.2, 0.5), "d": (0.2,)}
-  found = bsuite.compute(
-    {
-      (agent, "catch/0", seed): _catch(x)
-      for agent, each in scores.items()
-      for seed, x in enumerate(each)
-    }
-  )
-  assert found.identical("catch") == [("a", "b")]
-
-
 def test_undetermined_scores_are_left_out_of_their_tags():
   logs = {
     ("a", "catch/0", 0): _catch(0.5),
@@ -89,27 +77,31 @@ def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
   )
 
 
-def _score(value: float, ids=("catch/0",), width: float = 0.1) -> bsuite.Score:
-  mean = statistics.Interval(value, value - width, value + width)
-  return bsuite.Score(mean, (0, 1, 2), ids)
-
-
 @pytest.mark.parametrize(
-  ("scores", "best"),
+  ("lower_is_better", "are_comparable", "b", "best"),
   [
-    ({"a": _score(0.5), "b": _score(0.8)}, ["b"]),
-    ({"a": _score(0.5), "b": _score(0.6), "c": _score(0.1)}, []),
-    ({"a": _score(0.5), "b": _score(0.9, width=math.nan)}, []),
-    ({"a": _score(0.5)}, []),
-    ({"a": _score(0.5), "b": _score(math.nan)}, []),
-    ({"a": _score(0.5), "b": _score(0.8, ("catch/1",))}, []),
+    (False, True, (0.8, 0.7, 0.9), "b"),
+    (True, True, (0.8, 0.7, 0.9), "a"),
+    (False, True, (0.6, 0.5, 0.7), None),
+    (False, True, (0.9, math.nan, math.nan), None),
+    (False, True, None, None),
+    (False, False, (0.8, 0.7, 0.9), None),
   ],
-  ids=["greater", "within the interval", "no interval", "alone", "NaN", "other ids"],
 )
-def test_best_is_above_all_that_can_be_compared(scores, best):
-  by_name = {(agent, "catch"): score for agent, score in scores.items()}
-  found = bsuite.Results({}, tuple(scores), ("catch",), (), by_name)
-  assert list(found.best("catch")) == best
+def test_the_best_is_above_all_that_can_be_compared(
+  lower_is_better, are_comparable, b, best
+):
+  scores = {"a": (0.5, 0.4, 0.6), **({"b": b} if b else {})}
+  rows = page.estimates(
+    {agent: statistics.Interval(*x) for agent, x in scores.items()},
+    "score",
+    {},
+    lower_is_better=lower_is_better,
+    are_comparable=are_comparable,
+  )
+  assert [row["agent"] for row in rows if "*" in row["score"]] == [
+    f"`{best}`" for best in filter(None, [best])
+  ]
 
 
 def test_a_median_is_of_seeds_that_have_solved_it():

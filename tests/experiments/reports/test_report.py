@@ -19,8 +19,8 @@ MISSING = "Missing: asked for by a sweep, and not finished"
 
 def _worse(log: dict[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
   """The log with regrets that differ from seed to seed."""
-  factor = {"total_regret": 1 - 0.1 * seed, "total_perfect": 1 - 0.2 * seed}
-  return {name: values * factor.get(name, 1.0) for name, values in log.items()}
+  factors = {"total_regret": 1 - 0.1 * seed, "total_perfect": 1 - 0.2 * seed}
+  return log | {name: log[name] * x for name, x in factors.items() if name in log}
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +79,11 @@ def test_scores_are_the_means_of_each_seeds_and_lie_in_their_intervals(
 def test_it_says_what_is_missing_and_how_each_number_was_made(made, read_tables):
   path, done, folder = made
   tables, text = read_tables(folder), (folder / "report.md").read_text()
-  assert f"{len(done):,} runs of" in text and "6 runs of a sweep" in text
+  assert f"{len(done):,} runs of" in text
   reasons = [(row["agent"], row["runs"], row["reason"]) for row in tables[MISSING]]
   assert reasons == [(agent, "2", "it has not been run yet") for agent in AGENTS]
-  for words in (
-    "python -m the.sweep --agents=…",
-    f"python -m explorax.experiments.report {path}",
-    "python 3.11.99, jax 9.8.7, commit 0123abc, on a machine",
-  ):
-    assert words in text, words
-  assert "dm-reverb" not in text  # It was not installed.
+  assert "python -m the.sweep --agents=…" in text and "0123abc" in text
+  assert f"python -m explorax.experiments.report {path}" in text
   assert len(tables["Every run of this report"]) == len(done)
 
 

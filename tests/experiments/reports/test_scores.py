@@ -56,8 +56,6 @@ def test_the_treasure_is_told_beside_it():
   rate, best = scores.treasure_rates("deep_sea_stochastic/3", log)  # N = 16.
   assert (rate, best) == (0.25, pytest.approx((15 / 16) ** 15))
   assert math.isnan(scores.treasure_rates("deep_sea/3", _deep_sea(1, 2))[0])
-  with pytest.raises(ValueError, match="has no treasure"):
-    scores.treasure_rates("catch/0", log)
 
 
 def test_deep_sea_is_solved_in_the_first_episode_below_the_threshold():
