@@ -5,7 +5,7 @@ precipice": seeds are drawn with replacement, for each task separately (stratifi
 the interval spans percentiles of the statistic over the draws.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,31 +65,26 @@ def bootstrap(
   """
   values = np.asarray(values, np.float64)
   value = statistic(values, axis=0)
-  if len(values) == 1:
-    return Interval(value, value, value)
-  return Interval(value, *_percentiles([values], statistic, axis=0))
+  ends = (value, value) if len(values) == 1 else _percentiles([values], statistic, 0)
+  return Interval(value, *ends)
 
 
 def stratified(tasks: Sequence[np.ndarray], statistic: OfTasks) -> Interval:
-  """A statistic of several tasks; seeds are drawn for each task separately.
+  """A statistic of the scores `[S]` of tasks, of which each may have other seeds.
 
-  Args:
-    tasks: the scores `[S]` of each task, whose S may differ.
-    statistic: of the scores.
-
-  Returns:
-    A scalar interval; its ends are NaN if a task has a single seed.
+  Seeds are drawn for each task separately. The ends of the interval are NaN if a task
+  has a single seed.
   """
-  value = statistic(tasks)
-  if any(len(x) == 1 for x in tasks):
-    return Interval(value, np.array(np.nan), np.array(np.nan))
-  return Interval(value, *_percentiles(tasks, lambda *x, axis: statistic(x), axis=-1))
+  ends: Any = np.full(2, np.nan)
+  if all(len(x) > 1 for x in tasks):
+    ends = _percentiles(tasks, lambda *x, axis: statistic(x), -1)
+  return Interval(statistic(tasks), *ends)
 
 
 def _percentiles(
   data: Sequence[np.ndarray], statistic: Callable[..., Any], axis: int
 ) -> tuple[np.ndarray, np.ndarray]:
-  low, high = scipy.stats.bootstrap(
+  return scipy.stats.bootstrap(
     data,
     statistic,
     n_resamples=NUM_RESAMPLES,
@@ -100,7 +95,6 @@ def _percentiles(
     method="percentile",
     rng=0,
   ).confidence_interval
-  return low, high
 
 
 def mean(values: Sequence[float] | np.ndarray) -> Interval:
@@ -127,28 +121,22 @@ def median_of_tasks(tasks: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def human_gap(tasks: Sequence[np.ndarray]) -> np.ndarray:
-  """`1 − E[min(1, score)]` over tasks, of human-normalised scores.
+  """`1 − E[min(1, score)]` over tasks, of their means over seeds, for `stratified`.
 
-  A task's score is its mean over seeds; 0 if all tasks are done at human level.
-
-  Source: Dabney et al. 2021, appendix D.
+  0 if all tasks are done at human level (Dabney et al. 2021, appendix D).
   """
   return 1 - np.mean([np.minimum(1, np.mean(x, axis=-1)) for x in tasks], axis=0)
 
 
 def optimality_gap(tasks: Sequence[np.ndarray]) -> np.ndarray:
-  """`1 − E[min(1, score)]` over all seeds of all tasks, for `stratified`.
-
-  rliable's `aggregate_optimality_gap`, of human-normalised scores; other than in the
-  human gap, each seed is limited to 1.
-  """
+  """The same over all seeds of all tasks (rliable's `aggregate_optimality_gap`)."""
   return 1 - np.mean(np.minimum(1, np.concatenate(tasks, axis=-1)), axis=-1)
 
 
 def interquartile_mean(tasks: Sequence[np.ndarray]) -> np.ndarray:
-  """The mean of the middle half of all scores, for `stratified`.
+  """The mean of all n scores but the ⌊n/4⌋ lowest and highest, for `stratified`.
 
-  rliable's `aggregate_iqm`: of n scores, the ⌊n/4⌋ lowest and highest are left out.
+  rliable's `aggregate_iqm`.
   """
   return scipy.stats.trim_mean(np.concatenate(tasks, axis=-1), 0.25, axis=-1)
 
@@ -163,27 +151,9 @@ def probability_of_improvement(tasks: Sequence[np.ndarray]) -> np.ndarray:
     tasks: the scores of X in each task, followed by those of Y in the same tasks.
   """
   half = len(tasks) // 2
-  return np.mean(
-    [
-      scipy.stats.mannwhitneyu(x, y, axis=-1, method="asymptotic").statistic
-      / (x.shape[-1] * y.shape[-1])
-      for x, y in zip(tasks[:half], tasks[half:], strict=True)
-    ],
-    axis=0,
-  )
-
-
-def above_all(bounds: Mapping[str, tuple[Any, Any]]) -> list[str]:
-  """The one name, if any, whose interval lies above those of all others.
-
-  Empty for fewer than two intervals. A NaN, of a missing interval, is above nothing.
-
-  Args:
-    bounds: name → the low and the high end of its interval.
-  """
-  return [
-    name
-    for name, (low, _) in bounds.items()
-    if len(bounds) > 1
-    and all(low > high for other, (_, high) in bounds.items() if other != name)
+  shares = [
+    scipy.stats.mannwhitneyu(x, y, axis=-1, method="asymptotic").statistic
+    / (x.shape[-1] * y.shape[-1])
+    for x, y in zip(tasks[:half], tasks[half:], strict=True)
   ]
+  return np.mean(shares, axis=0)

@@ -65,14 +65,6 @@ def test_statistics_and_intervals_of_rliable():
     )
 
 
-def test_the_best_is_above_all_others():
-  best, below, tied, unknown = (1.5, 2.5), (0.5, 1.4), (1.0, 2.1), (np.nan, np.nan)
-  assert statistics.above_all({"a": below, "b": best}) == ["b"]
-  for other in (tied, unknown):
-    assert statistics.above_all({"a": other, "b": best}) == []
-  assert statistics.above_all({"b": best}) == []
-
-
 @pytest.mark.parametrize("num_seeds", [3, 5, 30])
 def test_intervals_of_few_seeds_miss_the_truth_one_time_in_twenty(num_seeds):
   draws = np.random.default_rng(num_seeds).normal(size=(2000, num_seeds))
