@@ -232,6 +232,7 @@ class Above:
   measure: figures.Measure
   a: figures.Selection
   b: figures.Selection
+  _: dataclasses.KW_ONLY
   less: bool = False
   test: Test = welch
   pooled: bool = False
@@ -299,6 +300,7 @@ class Sooner:
   claim: str
   a: figures.Selection
   b: figures.Selection
+  _: dataclasses.KW_ONLY
   event: str | Callable[[figures.Table], figures.Times] = "solved"
   end: str = "episodes"
 

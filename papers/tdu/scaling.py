@@ -143,7 +143,7 @@ FIGURES = (
         "TDU masters stochastic Deep Sea in fewer episodes than bootstrapped DQN",
         {**_TDU, **_STOCHASTIC},
         {**_BOOTSTRAPPED, **_STOCHASTIC},
-        "mastered",
+        event="mastered",
       ),
       judge.Below(
         "TDU's episodes grow as a power of N of at most 3, not as 2^N",

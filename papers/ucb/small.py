@@ -2,106 +2,42 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from explorax import exploration, ranges
-from explorax.agents.bonuses import infogain
-from explorax.environments import breakout, jax_environments
+from explorax import exploration
+from explorax.environments import jax_environments
 from explorax.experiments import presets
-from explorax.papers import claims, layers, panels, types
-from explorax.papers.tdu import episodes, runs
+from explorax.papers import compute, draw, figures, judge
+from explorax.papers.tdu import problems
 
 # The five agents of the paper's figure 2, by preset. Its bootstrapped DQN is that of
 # Osband et al. (2016), whose members differ only in their initial weights.
 AGENTS = {
-  "double_dqn": "double DQN",
-  "bootstrapped_dqn_no_prior": "bootstrapped DQN",
-  "ensemble_voting": "voting",
-  "ucb": "UCB",
-  "ucb_infogain": "InfoGain",
+  "double DQN": "double_dqn",
+  "bootstrapped DQN": "bootstrapped_dqn_no_prior",
+  "voting": "ensemble_voting",
+  "UCB": "ucb",
+  "InfoGain": "ucb_infogain",
 }
-_BASELINES = ("double_dqn", "bootstrapped_dqn_no_prior")
+_BASELINES = ("double DQN", "bootstrapped DQN")
+_LINES = {label: {"agent": agent} for label, agent in AGENTS.items()}
 _WINDOW = 100  # Episodes; the paper's measure is the best mean of so many.
-# The maximum number of steps in an episode of Breakout.
-TIME_LIMIT = int(breakout.Breakout().default_params().time_limit)
-# For the tasks' weights, measured on one core: seconds, and steps per second.
-_SECONDS_TO_COMPILE = 15.0
-_SPEED = {"deep_sea": 3000.0, "breakout": 1000.0}
+_SIZES = (4, 6, 8, 10)  # N of Deep Sea, of which bsuite has the last.
+_LIMIT = 2000  # Episodes in Deep Sea (bsuite: 10,000).
+# Steps in Breakout. The schedules are Table 1's, whose runs have ten million.
+_STEPS, _POINTS = 100_000, 50
+# K (section 5), and no priors, as in the paper (Osband et al., 2018: 3).
+_ENSEMBLE = {"num_members": 10, "prior_scale": 0.0}
 
 
-@dataclasses.dataclass(frozen=True)
-class Config(ranges.Checked):
-  """Settings of the figure; those of the agents are in `agent_config`."""
-
-  agents: types.Distinct[Annotated[str, ranges.OneOf(AGENTS)]] = tuple(AGENTS)
-  num_members: types.Size = 10  # K (section 5).
-  # Of the ensembles; 0 is none, as in the paper (Osband et al., 2018: 3).
-  prior_scale: ranges.NonNegativeFloat = 0.0
-  # N of Deep Sea, of which bsuite has the last.
-  sizes: types.Distinct[types.Size] = (4, 6, 8, 10)
-  max_episodes: ranges.PositiveInt = 2000  # In Deep Sea (bsuite: 10 000).
-  # In Breakout. The schedules are Table 1's, whose runs have ten million.
-  num_steps: int = 100_000
-  num_points: types.Size = 50  # Of Breakout's curve.
-  num_seeds: ranges.PositiveInt = 5  # Table 2 has 2.
-  seeds_per_task: ranges.PositiveInt = 3  # Side by side.
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    check_points(self)
-
-
-def check_points(config: Any) -> None:
-  """Refuses runs in which no episode needs to end before a curve's point."""
-  if config.num_steps < config.num_points * TIME_LIMIT:
-    raise ValueError(
-      f"num_steps is {config.num_steps}; it must be at least "
-      f"{config.num_points * TIME_LIMIT}, the time limit for each point."
-    )
-
-
-def _tasks(config: Config) -> list[types.Task]:
-  ensemble = {"num_members": config.num_members, "prior_scale": config.prior_scale}
-  problems: dict[str, dict[str, Any]] = {
-    f"deep_sea_{size}": {
-      "problem": "deep_sea",
-      "size": size,
-      "max_episodes": config.max_episodes,
-    }
-    for size in config.sizes
-  }
-  game = {"num_steps": config.num_steps, "num_points": config.num_points}
-  problems["breakout"] = {"problem": "breakout", **game}
-  return [
-    task
-    for agent in config.agents
-    for name, problem in problems.items()
-    for task in types.split(
-      f"{name}_{agent}",
-      {"agent": agent, **ensemble, **problem},
-      config.num_seeds,
-      config.seeds_per_task,
-      _seconds(problem),
-    )
-  ]
-
-
-def _seconds(problem: types.Settings) -> float:
-  steps = problem.get("num_steps") or problem["size"] * problem["max_episodes"]
-  return _SECONDS_TO_COMPILE + steps / _SPEED[problem["problem"]]
-
-
-def agent_config(settings: types.Settings, **changes: Any) -> Any:
+def agent_config(settings: figures.Settings, **changes: Any) -> Any:
   """The preset's config for small problems, with the settings' members and priors.
 
   Ensembles explore by the paper's rules, as on Atari: UCB with λ = 0.1. For image
-  observations, the network starts with small convolutions. `temperature` in the
-  settings is InfoGain's.
+  observations, the network starts with small convolutions.
   """
-  if settings.get("temperature"):
-    changes["bonus"] = infogain.InfoGain(settings["temperature"])
   preset = presets.PRESETS[settings["agent"]]
   if settings["agent"] != "double_dqn":
     changes |= {name: settings[name] for name in ("num_members", "prior_scale")}
@@ -109,17 +45,13 @@ def agent_config(settings: types.Settings, **changes: Any) -> Any:
   return dataclasses.replace(preset.config, **changes)
 
 
-def _run(settings: types.Settings) -> types.Results:
-  if settings["problem"] == "deep_sea":
-    return runs.solve_deep_sea(settings, agent_config(settings))
-  return play(settings)
+def solve(settings: figures.Settings) -> figures.Results:
+  """The episodes until Deep Sea is solved."""
+  return problems.deep_sea(settings, agent_config(settings))
 
 
-def play(settings: types.Settings) -> types.Results:
-  """Learns for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
-
-  `environment` in the settings names an environment written in JAX; the default is
-  Breakout.
+def play(settings: figures.Settings) -> figures.Results:
+  """Learns Breakout for `num_steps`: `curve` `[S, P]` and `best` `[S]`, see `means`.
 
   Table 1's schedules are scaled to `num_steps`: its numbers are shares of its ten
   million steps, or of the updates (one per four steps).
@@ -139,30 +71,29 @@ def play(settings: types.Settings) -> types.Results:
       exploration.Piecewise((1.0, 0.1, 0.01), (num_steps // 10, num_steps // 2))
     )
     config = dataclasses.replace(config, exploration=rule)
-  name = settings.get("environment", "breakout")
-  environment, params = jax_environments.make(name)
-  trained = runs.train(
+  environment, params = jax_environments.make("breakout")
+  run = compute.train(
     settings,
-    config,
-    environment,
-    own_params=[params] * len(seeds),
+    config=config,
+    environment=environment,
+    params=[params] * len(seeds),
     steps=num_steps,
+    eval_episodes=0,
   )
-  found = []
+  each = []
   for seed in seeds:
-    of_seed = trained.episodes[seed]
-    ends, returns = [x.env_steps for x in of_seed], [x.episode_return for x in of_seed]
-    found.append(means(ends, returns, points(settings)))
+    ends = [x.env_steps for x in run.episodes[seed]]
+    returns = [x.episode_return for x in run.episodes[seed]]
+    each.append(means(ends, returns, points(num_steps, settings["num_points"])))
   return {
-    "curve": np.stack([curve for curve, _ in found]),
-    "best": np.array([best for _, best in found]),
+    "curve": np.stack([x for x, _ in each]),
+    "best": np.array([x for _, x in each]),
   }
 
 
-def points(settings: types.Settings) -> np.ndarray:
+def points(num_steps: int, num_points: int) -> np.ndarray:
   """The steps of a curve's points: `[P]`, the last at the end of the run."""
-  num_points = settings["num_points"]
-  return np.arange(1, num_points + 1) * settings["num_steps"] // num_points
+  return np.arange(1, num_points + 1) * num_steps // num_points
 
 
 def means(
@@ -186,120 +117,106 @@ def means(
   return curve, float(np.max(sums[most:] - sums[:-most]) / most)
 
 
-def _panels(config: Config) -> list[list[panels.Panel]]:
-  agents: layers.Lines = {label: {"agent": agent} for agent, label in AGENTS.items()}
-  x = points(dataclasses.asdict(config)) / 1000
-  breakout = {"problem": "breakout"}
-  deep_sea = episodes.panel(
-    agents,
-    config.sizes,
-    config.max_episodes,
-    layers.two_to_the_n(config.sizes),
-    dodge=1.03,
-    where={"problem": "deep_sea"},
-    title="Deep Sea (ours)",
-    xlabel="size N",
-  )
-  return [
-    [deep_sea],
-    [
-      panels.Panel(
-        layers.Curves("curve", agents, x, thin={"linewidth": 1.6}),
-        where=breakout,
-        legend=None,
-        title="Breakout by MinAtar's rules",
-        xlabel="environment steps (thousands)",
-        ylabel=f"bricks per episode (mean of {_WINDOW})",
-        xlim=(0, None),
-        ylim=(0, None),
-      ),
-      panels.Panel(
-        layers.Rows("best", agents),
-        where=breakout,
-        grid="x",
-        title="Breakout: best mean of a run",
-        xlabel=f"bricks per episode (mean of {_WINDOW})",
-        xlim=(0, None),
-      ),
-    ],
-  ]
-
-
-def _more_bricks(agent: str, other: str) -> types.Claim:
-  return claims.Compare(
-    "",
-    "best",
-    {"problem": "breakout", "agent": agent},
-    {"problem": "breakout", "agent": other},
-    f"bricks {{a:.1f}} and {{b:.1f}} ({AGENTS[other]}), a difference of {{gap}}",
-    spec=".1f",
+def _more_bricks(label: str, other: str) -> judge.Claim:
+  return judge.Above(
+    "", "best", _of("breakout", label), _of("breakout", other), spec=".1f"
   )
 
 
-def _fewer_episodes(agent: str, other: str) -> types.Claim:
-  return episodes.fewer(
-    "",
-    {"problem": "deep_sea", "agent": agent},
-    {"problem": "deep_sea", "agent": other},
-    f"{AGENTS[agent]} and {AGENTS[other]}",
-    "ours",
-  )
+def _fewer_episodes(label: str, other: str) -> judge.Claim:
+  return judge.Sooner("", _of("deep_sea", label), _of("deep_sea", other))
 
 
-def _claims(config: Config) -> list[types.Claim]:
-  """The paper claims them for Atari; Deep Sea is our extension."""
-  del config
-  pairs = (
-    ("ucb", _BASELINES),
-    ("ensemble_voting", _BASELINES),
-    ("ucb", ("ensemble_voting",)),
-  )
-  return [
-    *(
-      claims.All(
-        f"{title}: {AGENTS[agent]} outperforms "
-        + " and ".join(AGENTS[other] for other in others),
-        [better(agent, other) for other in others],
-      )
-      for title, better in (("Breakout", _more_bricks), ("Deep Sea", _fewer_episodes))
-      for agent, others in pairs
-    ),
-    claims.All(
-      "InfoGain has no uniform benefit on top of UCB",
-      [_more_bricks("ucb_infogain", "ucb"), _fewer_episodes("ucb_infogain", "ucb")],
-      opposite=True,
-    ),
-  ]
+def _of(problem: str, label: str) -> figures.Selection:
+  return {"problem": problem, "agent": AGENTS[label]}
 
 
 FIGURES = (
-  types.Figure(
+  figures.Figure(
     name="ucb/small",
     title="Exploration by Q-ensembles on small problems",
     source="Chen et al. (2017), UCB Exploration via Q-Ensembles; a figure of our own",
-    claim="on Atari, ensemble voting outperforms double DQN and bootstrapped DQN, UCB "
-    "exploration outperforms ensemble voting, and InfoGain has no uniform benefit on "
-    "top of it. Here the same agents, with Atari's λ = 0.1, no priors and one torso "
-    "of all heads, are on Breakout by MinAtar's rules, judged by the best "
-    f"mean of {_WINDOW} consecutive episodes, and, as an extension of ours, on Deep "
-    "Sea.",
-    config=Config(),
-    quick=Config(
-      agents=("ucb",),
-      sizes=(4,),
-      max_episodes=50,
-      num_steps=2000,
-      num_points=2,
-      num_seeds=1,
-    ),
-    tasks=_tasks,
-    compute=_run,
-    panels=_panels,
-    claims=_claims,
+    runs=[
+      figures.Grid(
+        solve,
+        [*_LINES.values()],
+        {"problem": "deep_sea", **_ENSEMBLE, "size": _SIZES, "max_episodes": _LIMIT},
+        seeds_per_task=3,  # Side by side.
+        cost=lambda settings: 15 + settings["size"] * _LIMIT / 3000,
+      ),
+      figures.Grid(
+        play,
+        [*_LINES.values()],
+        {
+          "problem": "breakout",
+          **_ENSEMBLE,
+          "num_steps": _STEPS,
+          "num_points": _POINTS,
+        },
+        seeds_per_task=3,
+        cost=lambda settings: 15 + _STEPS / 1000,
+      ),
+    ],
+    quick={
+      "agent": ("ucb",),
+      "size": (4,),
+      "max_episodes": 50,
+      "num_steps": 2000,
+      "num_points": 2,
+      "num_seeds": 1,
+    },
+    panels=[
+      [
+        draw.Rows(
+          lines=_LINES,
+          event="solved",
+          where={"problem": "deep_sea", "size": size},
+          limit=_LIMIT,
+          names=size == min(_SIZES),
+          axes={
+            "title": f"Deep Sea, N = {size}",
+            "xlabel": "episodes to solve",
+            "xscale": "log",
+            "xlim": (0.7, 2 * _LIMIT),
+          },
+        )
+        for size in _SIZES
+      ],
+      [
+        draw.Rows(
+          lines=_LINES,
+          x="best",
+          where={"problem": "breakout"},
+          axes={
+            "title": "Breakout: best mean of a run",
+            "xlabel": f"bricks per episode (mean of {_WINDOW})",
+            "xlim": (0, None),
+          },
+        ),
+      ],
+    ],
+    claims=[
+      *(
+        judge.All(
+          f"{title}: {label} outperforms {' and '.join(others)}",
+          [better(label, other) for other in others],
+        )
+        for title, better in (("Breakout", _more_bricks), ("Deep Sea", _fewer_episodes))
+        for label, others in (
+          ("UCB", _BASELINES),
+          ("voting", _BASELINES),
+          ("UCB", ("voting",)),
+        )
+      ),
+      judge.All(
+        "InfoGain has no uniform benefit on top of UCB",
+        [_more_bricks("InfoGain", "UCB"), _fewer_episodes("InfoGain", "UCB")],
+        opposite=True,
+      ),
+    ],
+    problem="size",
     caption="Above: a mark is a run of a seed; a hollow one, at the limit, stands for "
-    "all that were not solved. Lines join medians where more than half of the seeds "
-    "solved. Below, left: means over seeds; right: seeds, their means and 95 % "
-    "t-intervals.",
-    height=3.2,
+    "all that were not solved; on the right: the number of runs solved. Below: seeds, "
+    "their means and 95 % t-intervals.",
   ),
 )

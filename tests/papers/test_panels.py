@@ -94,7 +94,7 @@ def test_an_agent_has_one_colour_and_marker():
 
 
 def test_agents_of_a_figure_keep_their_styles_and_no_two_look_alike():
-  for agents in (minigrid.METHODS, scorecard.METHODS, small.AGENTS.values()):
+  for agents in (minigrid.METHODS, scorecard.METHODS, small.AGENTS):
     names = [*agents, *map(str, range(40))]
     styles = drawing.styles(names)
     assert all(styles[name] == drawing.styles([name])[name] for name in agents)

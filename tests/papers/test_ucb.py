@@ -13,7 +13,7 @@ def test_ensembles_differ_in_how_they_explore_only():
   settings = {"num_members": 7, "prior_scale": 0.5}
   configs = {
     agent: small.agent_config({**settings, "agent": agent}, batch_size=9)
-    for agent in small.AGENTS
+    for agent in small.AGENTS.values()
   }
   single = configs.pop("double_dqn")
   assert (single.num_members, single.prior_scale, single.target) == (
