@@ -111,11 +111,12 @@ class NeverGiveUp(types.Bonus):
         seen, self.hidden_sizes, self.rnd_size, torso=self.torso
       )
       optimizers["predictor"] = self._adam(self.rnd_learning_rate)
+    training = ngu_training.Training(f, rnd, optimizers, look, self.num_frames)
     acting = types.of_observations(
       init=self._init,
       begin_episode=self._begin_episode,
       observe=self._make_observe(f, rnd, observation_spec),
-      training=ngu_training.make_training(f, rnd, optimizers, look, self.num_frames),
+      training=training.of_acting_half(),
       # f must not change within an episode: the memory contains its embeddings.
       refresh=lambda held, fresh: fresh._replace(embedding=held.embedding),
     )

@@ -1,5 +1,6 @@
 """The networks that the learner trains for Never Give Up's intrinsic reward."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -45,16 +46,11 @@ class Frames(NamedTuple):
   mask: jax.Array
 
 
-def make_training(
-  f: networks.EmbeddingNetworks | None,
-  rnd: networks.RNDNetworks | None,
-  optimizers: Mapping[str, optax.GradientTransformation],
-  look: ngu_states.ObservationFn,
-  num_frames: int,
-) -> types.Training:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Training:
   """Trains f and h, and RND's predictor, on the last frames of windows.
 
-  Args:
+  Attributes:
     f: and h; None if controllable states are not learnt.
     rnd: None without life-long novelty.
     optimizers: of the trained parts, by their names in `TrainingState`.
@@ -62,19 +58,20 @@ def make_training(
     num_frames: F, counted from the end of each window.
   """
 
-  def embed(params: networks.EmbeddingParams, frames: Frames) -> jax.Array:
-    """Controllable states `[B, F, D]`."""
-    assert f is not None
-    flat = f.embed(params, _flat(look(frames.observation)))
-    return jnp.reshape(flat, (*frames.mask.shape, -1))
+  f: networks.EmbeddingNetworks | None
+  rnd: networks.RNDNetworks | None
+  optimizers: Mapping[str, optax.GradientTransformation]
+  look: ngu_states.ObservationFn
+  num_frames: int
 
   def inverse_dynamics(
-    params: networks.EmbeddingParams, state: TrainingState, frames: Frames
+    self, params: networks.EmbeddingParams, state: TrainingState, frames: Frames
   ) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Loss of f and h: the action between two consecutive real frames."""
-    assert f is not None
-    controllable = embed(params, frames)
-    logits = f.action_logits(
+    assert self.f is not None
+    flat = self.f.embed(params, _flat(self.look(frames.observation)))
+    controllable = jnp.reshape(flat, (*frames.mask.shape, -1))  # [B, F, D]
+    logits = self.f.action_logits(
       params, _flat(controllable[:, :-1]), _flat(controllable[:, 1:])
     )
     # A frame's action leads to the next frame.
@@ -84,53 +81,58 @@ def make_training(
     return value, {"inverse_loss": value}
 
   def distillation(
-    params: Any, state: TrainingState, frames: Frames
+    self, params: Any, state: TrainingState, frames: Frames
   ) -> tuple[jax.Array, dict[str, jax.Array]]:
     """Loss of RND's predictor: the random target's output for each frame."""
-    assert rnd is not None
-    seen = _flat(look(frames.observation))
+    assert self.rnd is not None
+    seen = _flat(self.look(frames.observation))
     errors = losses.rnd_error(
-      rnd.predictor.apply(params, seen), rnd.target.apply(state.target, seen)
+      self.rnd.predictor.apply(params, seen), self.rnd.target.apply(state.target, seen)
     )
     value = updates.masked_mean(errors, _flat(frames.mask))
     return value, {"rnd_loss": value}
 
-  loss_of = {"embedding": inverse_dynamics, "predictor": distillation}
-
-  def init(key: jax.Array) -> TrainingState:
-    keys = jax.random.split(key, 3)
+  def init(self, key: jax.Array) -> TrainingState:
+    f, rnd, keys = self.f, self.rnd, jax.random.split(key, 3)
     state = TrainingState(
       embedding=() if f is None else f.init(keys[0]),
       predictor=() if rnd is None else rnd.predictor.init(keys[1]),
       target=() if rnd is None else rnd.target.init(keys[2]),
       opt_states={},
     )
-    opt_states = {name: o.init(getattr(state, name)) for name, o in optimizers.items()}
-    return state._replace(opt_states=opt_states)
+    return state._replace(
+      opt_states={
+        name: optimizer.init(getattr(state, name))
+        for name, optimizer in self.optimizers.items()
+      }
+    )
 
   def update(
+    self,
     state: TrainingState,
     observation: jax.Array,
     action: jax.Array,
     num_transitions: jax.Array,
   ) -> tuple[TrainingState, dict[str, jax.Array]]:
-    frames = last_frames(observation, action, num_transitions, num_frames)
+    frames = last_frames(observation, action, num_transitions, self.num_frames)
+    loss_of = {"embedding": self.inverse_dynamics, "predictor": self.distillation}
     trained, opt_states = {}, {}
     metrics: dict[str, jax.Array] = {}
-    for name, optimizer in optimizers.items():
+    for name, optimizer in self.optimizers.items():
       params, opt_state = getattr(state, name), state.opt_states[name]
       step = updates.step(optimizer, loss_of[name], params, opt_state, state, frames)
       trained[name], opt_states[name] = step.params, step.opt_state
       metrics.update(step.aux)
     return state._replace(**trained, opt_states=opt_states), metrics
 
-  def weights(state: TrainingState) -> Weights:
-    embedding = () if f is None else state.embedding.embedding
+  def weights(self, state: TrainingState) -> Weights:
+    embedding = () if self.f is None else state.embedding.embedding
     return Weights(embedding, state.predictor, state.target)
 
-  name_of = {"embedding": "inverse_loss", "predictor": "rnd_loss"}
-  metrics = tuple(name_of[part] for part in optimizers)
-  return types.Training(init, update, weights, metrics)
+  def of_acting_half(self) -> types.Training:
+    names = {"embedding": "inverse_loss", "predictor": "rnd_loss"}
+    metrics = tuple(names[part] for part in self.optimizers)
+    return types.Training(self.init, self.update, self.weights, metrics)
 
 
 def last_frames(

@@ -1,5 +1,6 @@
 """The learner: TD errors of all members on windows, in one program."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -49,12 +50,9 @@ class Aux(NamedTuple):
 _RELABEL = np.uint32(1 << 31)
 
 
-def make_learner(
-  config: config_lib.QConfig,
-  values: values_lib.Values,
-  bonus: bonus_types.IntrinsicReward | None,
-) -> types.LearnerCore:
-  """The LearnerCore of a config.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Learner:
+  """The functions of a LearnerCore.
 
   The loss of a batch is `Σ_b w_b Σ_t Σ_k m_k l_k / (M D)` over its trained transitions
   (paper 4, algorithm 2), with the weights w_b of importance and D by `loss_mean_over`:
@@ -64,56 +62,81 @@ def make_learner(
   divergence of member k's distribution from its target. Both use r + β r_int for the
   members that see the bonus: the explorers if there are any, else all members.
   Explorers that do not see the reward learn from β r_int.
-  """
-  optimizer = make_optimizer(config)
-  gammas = mixture.discounts(config)
-  training = bonus.acting.training if bonus and bonus.acting else None
 
-  def init(key: jax.Array) -> LearnerState:
+  Attributes:
+    config: the settings.
+    values: the members.
+    bonus: built from the config's; None without one.
+    optimizer: from `make_optimizer`.
+    gammas: γ of each policy of the mixture, `[N]`.
+  """
+
+  config: config_lib.QConfig
+  values: values_lib.Values
+  bonus: bonus_types.IntrinsicReward | None
+  optimizer: optax.GradientTransformationExtraArgs
+  gammas: jax.Array
+
+  @property
+  def training(self) -> bonus_types.Training | None:
+    """Of the bonus's acting half."""
+    return self.bonus.acting.training if self.bonus and self.bonus.acting else None
+
+  def init(self, key: jax.Array) -> LearnerState:
     params_key, prior_key, *keys = jax.random.split(key, 4)
     # The order with which published results were made.
-    bonus_key, target_prior_key = keys[::-1] if config.learns_from_transitions else keys
-    params = values.init(params_key)
-    target_prior_params = ()
-    if config.target_prior == "distinct":
-      target_prior_params = values.init_prior(target_prior_key)
+    if self.config.learns_from_transitions:
+      keys.reverse()
+    bonus_key, target_prior_key = keys
+    params = self.values.init(params_key)
+    bonus_state, target_prior_params = bonus_types.LearnerState(), ()
+    if self.bonus is not None:
+      bonus_state = self.bonus.init(bonus_key)
+    if self.config.target_prior == "distinct":
+      target_prior_params = self.values.init_prior(target_prior_key)
     return LearnerState(
       params=params,
       target_params=params,
-      prior_params=values.init_prior(prior_key),
+      prior_params=self.values.init_prior(prior_key),
       target_prior_params=target_prior_params,
-      opt_state=optimizer.init(params),
-      bonus_state=bonus.init(bonus_key) if bonus else bonus_types.LearnerState(),
+      opt_state=self.optimizer.init(params),
+      bonus_state=bonus_state,
       key=jax.random.fold_in(key, 4),
       num_updates=jnp.int32(0),
       max_abs_reward=jnp.float32(0.0),
     )
 
   def predict(
-    params: Any, state: LearnerState, windows: windows_lib.Windows
+    self, params: Any, state: LearnerState, windows: windows_lib.Windows
   ) -> predictions_lib.Predictions:
     priors = target_priors = state.prior_params
-    if config.target_prior == "distinct":
+    if self.config.target_prior == "distinct":
       target_priors = state.target_prior_params
     noise_key = None
-    if values.is_noisy:  # Drawn for each update.
+    if self.values.is_noisy:  # Drawn for each update.
       noise_key = jax.random.fold_in(state.key, state.num_updates)
     return predictions_lib.predict(
-      config,
-      values,
+      self.config,
+      self.values,
       values_lib.Weights(params, priors),
       values_lib.Weights(state.target_params, target_priors),
       windows,
-      every_row=config.target.is_multi_step or bool(bonus and bonus.learning),
+      every_row=self.config.target.is_multi_step
+      or bool(self.bonus and self.bonus.learning),
       noise_key=noise_key,
     )
 
   def loss(
-    params: Any, state: LearnerState, windows: windows_lib.Windows, weights: jax.Array
+    self,
+    params: Any,
+    state: LearnerState,
+    windows: windows_lib.Windows,
+    weights: jax.Array,
   ) -> tuple[jax.Array, Aux]:
-    predictions = predict(params, state, windows)
+    config = self.config
+    predictions = self.predict(params, state, windows)
     errors = td_errors.TdErrors(config, predictions, windows, state.num_updates)
-    learned = errors.learned(bonus, state.bonus_state.learning)
+    learned = errors.learned(self.bonus, state.bonus_state.learning)
     per_window = window_losses(config, learned.deltas, windows)
     largest = jnp.max(jnp.abs(learned.rewards.total))
     largest = jnp.maximum(state.max_abs_reward, largest)
@@ -135,31 +158,27 @@ def make_learner(
     return mean(weights * per_window), aux
 
   def update(
+    self,
     state: LearnerState,
     sample: types.Sample,
     copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
+    config = self.config
     policy = trained_policies(config, state, sample)
-    windows = windows_lib.make_windows(sample, config, gammas, policy, bonus)
+    windows = windows_lib.make_windows(sample, config, self.gammas, policy, self.bonus)
     weights = updates.importance_weights(
       sample, schedules.at(config.importance_exponent, state.num_updates)
     )
-    gradient = jax.value_and_grad(loss, has_aux=True)
+    gradient = jax.value_and_grad(self.loss, has_aux=True)
     (value, aux), gradients = gradient(state.params, state, windows, weights)
-    trained_bonus = state.bonus_state.training
-    bonus_metrics: dict[str, jax.Array] = {}
-    if training is not None:
-      num_real = jnp.sum(windows.real, axis=1).astype(jnp.int32)
-      trained_bonus, bonus_metrics = training.update(
-        trained_bonus, windows.observations(), windows.action, num_real
-      )
+    trained_bonus, bonus_metrics = self._train_bonus(state, windows)
     finite = jnp.all(jnp.isfinite(jnp.array([value, *bonus_metrics.values()])))
     # The gradient of a squared error is finite if the square is, but not that of h or
     # of an LSTM.
     if config.lstm_size or config.transform_eps is not None:
       finite &= jnp.isfinite(optax.global_norm(gradients))
     params, opt_state = updates.apply_if(
-      finite, optimizer, gradients, state.params, state.opt_state
+      finite, self.optimizer, gradients, state.params, state.opt_state
     )
     old = state._replace(params=params, opt_state=opt_state)
     new = old._replace(
@@ -173,18 +192,47 @@ def make_learner(
       metrics["max_priority"] = jnp.max(aux.priorities)
     return updates.finish(finite, copied(new), old, value, aux.priorities, metrics)
 
-  def params(state: LearnerState) -> values_lib.Weights:
-    bonus_weights = (
-      () if training is None else training.weights(state.bonus_state.training)
+  def _train_bonus(
+    self, state: LearnerState, windows: windows_lib.Windows
+  ) -> tuple[Any, dict[str, jax.Array]]:
+    """The state and the metrics of the training of the bonus's acting half."""
+    if self.training is None:
+      return state.bonus_state.training, {}
+    num_real = jnp.sum(windows.real, axis=1).astype(jnp.int32)
+    return self.training.update(
+      state.bonus_state.training, windows.observations(), windows.action, num_real
     )
-    return values_lib.Weights(state.params, state.prior_params, bonus_weights)
 
-  def copy(state: LearnerState) -> LearnerState:
-    return state._replace(target_params=state.params)
+  def params(self, state: LearnerState) -> values_lib.Weights:
+    bonus: Any = ()
+    if self.training is not None:
+      bonus = self.training.weights(state.bonus_state.training)
+    return values_lib.Weights(state.params, state.prior_params, bonus)
 
-  metrics = metric_names(config) + (training.metrics if training else ())
+
+def copy_target(state: LearnerState) -> LearnerState:
+  """The state with the online network as target network."""
+  return state._replace(target_params=state.params)
+
+
+def make_learner(
+  config: config_lib.QConfig,
+  values: values_lib.Values,
+  bonus: bonus_types.IntrinsicReward | None,
+) -> types.LearnerCore:
+  """The LearnerCore of a config; the arguments are those of `Learner`."""
+  optimizer, gammas = make_optimizer(config), mixture.discounts(config)
+  learner = Learner(config, values, bonus, optimizer, gammas)
+  metrics = metric_names(config)
+  if learner.training is not None:
+    metrics += learner.training.metrics
   return updates.make_learner(
-    init, update, copy, params, config.target_update_period, metrics
+    learner.init,
+    learner.update,
+    copy_target,
+    learner.params,
+    config.target_update_period,
+    metrics,
   )
 
 

@@ -1,10 +1,12 @@
 """The learner: successor features by TD, and the posterior of the reward's weights."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from explorax import exploration, losses
 from explorax.agents import types, updates
@@ -39,10 +41,9 @@ class LearnerState(NamedTuple):
   key: jax.Array
 
 
-def make_learner(
-  config: config_lib.SuccessorConfig, features: features_lib.Features
-) -> types.LearnerCore:
-  """The LearnerCore of a config.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Learner:
+  """The functions of a LearnerCore.
 
   With μ the mean of the posterior of w as the last update left it, the loss is
 
@@ -54,44 +55,40 @@ def make_learner(
   through φ in δ_ψ. Then the batch's φ and rewards enter the regression, whose posterior
   is computed for as many observations as replay holds.
 
-  Args:
+  Attributes:
     config: the settings.
     features: the networks of φ and ψ.
+    optimizer: of both.
   """
-  optimizer = updates.adam(config.learning_rate)
-  size = config.feature_size
 
-  def posterior_of(
-    regression: exploration.Regression, count: jax.Array
-  ) -> exploration.WeightPosterior:
-    return exploration.weight_posterior(
-      regression, count, config.prior_variance, config.likelihood_variance
-    )
+  config: config_lib.SuccessorConfig
+  features: features_lib.Features
+  optimizer: optax.GradientTransformationExtraArgs
 
-  def init(key: jax.Array) -> LearnerState:
+  def init(self, key: jax.Array) -> LearnerState:
     phi_key, psi_key, key = jax.random.split(key, 3)
-    params = Params(features.init_phi(phi_key), features.init_psi(psi_key))
-    regression = exploration.init_regression(size)
+    params = Params(self.features.init_phi(phi_key), self.features.init_psi(psi_key))
+    regression = exploration.init_regression(self.config.feature_size)
     return LearnerState(
       params=params,
       target_psi=params.psi,
-      opt_state=optimizer.init(params),
+      opt_state=self.optimizer.init(params),
       regression=regression,
-      posterior=posterior_of(regression, jnp.float32(0)),
+      posterior=self._posterior(regression, jnp.float32(0)),
       num_updates=jnp.int32(0),
       max_abs_reward=jnp.float32(0.0),
       key=key,
     )
 
   def loss(
-    params: Params, state: LearnerState, sample: types.Sample
+    self, params: Params, state: LearnerState, sample: types.Sample
   ) -> tuple[jax.Array, tuple[jax.Array, jax.Array, jax.Array]]:
-    mean = state.posterior.mean
-    rows = sample.rows
+    """The loss, and (φ, δ_Q, Q) of the batch."""
+    features, mean, rows = self.features, state.posterior.mean, sample.rows
     observations = types.join_frames(rows["observation"], num_rows=2)
     observation_tm1, observation_t = observations[:, 0], observations[:, 1]
     a_tm1, r_t = jnp.asarray(rows["action"])[:, 0], jnp.asarray(rows["reward"])[:, 0]
-    discount_t = config.discount * rows["discount"][:, 0]
+    discount_t = self.config.discount * rows["discount"][:, 0]
     phi = features.phi(params.phi, observation_tm1)
     phi_tm1 = jnp.take_along_axis(phi, a_tm1[:, None, None], axis=1)[:, 0]
     psi_tm1 = features.psi(params.psi, observation_tm1)
@@ -114,23 +111,24 @@ def make_learner(
     return jnp.mean(per_transition), (phi_tm1, td_q, psi_tm1 @ mean)
 
   def update(
+    self,
     state: LearnerState,
     sample: types.Sample,
     copied: Callable[[LearnerState], LearnerState],
   ) -> tuple[LearnerState, types.LearnerOutput]:
-    gradient = jax.value_and_grad(loss, has_aux=True)
+    gradient = jax.value_and_grad(self.loss, has_aux=True)
     (value, aux), gradients = gradient(state.params, state, sample)
     r_t = jnp.asarray(sample.rows["reward"])[:, 0]
     phi_tm1, td_q, q_tm1 = aux
     regression = exploration.update_regression(
-      state.regression, phi_tm1, r_t, config.regression_decay
+      state.regression, phi_tm1, r_t, self.config.regression_decay
     )
-    posterior = posterior_of(regression, jnp.float32(sample.population))
+    posterior = self._posterior(regression, jnp.float32(sample.population))
     largest = jnp.maximum(state.max_abs_reward, jnp.max(jnp.abs(r_t)))
     # If the Cholesky factor fails, it is NaN, and so is the mean.
     finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(posterior.mean))
     params, opt_state = updates.apply_if(
-      finite, optimizer, gradients, state.params, state.opt_state
+      finite, self.optimizer, gradients, state.params, state.opt_state
     )
     old = state._replace(params=params, opt_state=opt_state)
     new = old._replace(
@@ -141,16 +139,28 @@ def make_learner(
     )
     sizes = jnp.abs(td_q)
     metrics = {"td_error": jnp.mean(sizes), "q": jnp.mean(q_tm1)}
-    metrics |= updates.q_bound(largest, config.discount)
+    metrics |= updates.q_bound(largest, self.config.discount)
     return updates.finish(finite, copied(new), old, value, sizes, metrics)
 
-  def params(state: LearnerState) -> Weights:
-    return Weights(state.params.psi, state.posterior)
+  def _posterior(
+    self, regression: exploration.Regression, count: jax.Array
+  ) -> exploration.WeightPosterior:
+    config = self.config
+    return exploration.weight_posterior(
+      regression, count, config.prior_variance, config.likelihood_variance
+    )
 
-  def copy(state: LearnerState) -> LearnerState:
-    return state._replace(target_psi=state.params.psi)
 
-  metrics = ("td_error", "q", *(("q_bound",) if config.discount < 1 else ()))
+def make_learner(
+  config: config_lib.SuccessorConfig, features: features_lib.Features
+) -> types.LearnerCore:
+  """The LearnerCore of a config; the arguments are those of `Learner`."""
+  learner = Learner(config, features, updates.adam(config.learning_rate))
   return updates.make_learner(
-    init, update, copy, params, config.target_update_period, metrics
+    learner.init,
+    learner.update,
+    lambda state: state._replace(target_psi=state.params.psi),
+    lambda state: Weights(state.params.psi, state.posterior),
+    config.target_update_period,
+    ("td_error", "q", *(("q_bound",) if config.discount < 1 else ())),
   )
