@@ -45,11 +45,11 @@ def restrict(port: int, interface: int | None = None) -> None:
   # `struct sock_fprog`: the number of instructions, and their address.
   option = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
   with contextlib.ExitStack() as stack:
-    sockets = [stack.enter_context(each) for each in listening(port)]
+    sockets = [stack.enter_context(copy) for copy in listening(port)]
     if not sockets:
       raise OSError(f"no socket of this process listens at port {port}.")
-    for each in sockets:
-      each.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, option)
+    for copy in sockets:
+      copy.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, option)
 
 
 def listening(port: int) -> list[socket.socket]:

@@ -33,9 +33,6 @@ class MemoryReplay:
       seed: of the sampling.
       max_steps: environment steps after which the run ends, for which memory is
         reserved; None: for a full replay. It grows if there are more.
-
-    Raises:
-      MemoryError: if the machine has less memory than replay may need.
     """
     self._agent = agent
     self._spec = spec = agent.replay
@@ -52,7 +49,7 @@ class MemoryReplay:
       num_windows = min(num_windows, max_steps)
     columns = adder.column_specs(agent)
     self._first = {
-      name: _zeros((num_windows, *shape), dtype, spec)
+      name: np.zeros((num_windows, *shape), dtype)
       for name, (shape, dtype) in columns.items()
       if name in spec.first_row_extras
     }
@@ -60,9 +57,9 @@ class MemoryReplay:
     # An observation of several frames has other rows than the other columns.
     joined = {} if spec.num_frames == 1 else {"observation": of_rows.pop("observation")}
     self._layout = packing.WordLayout(of_rows)
-    self._words = _zeros((num_rows, self._layout.num_words), np.dtype(np.int32), spec)
+    self._words = np.zeros((num_rows, self._layout.num_words), np.int32)
     self._others = {
-      name: _zeros((num_rows, *shape), dtype, spec)
+      name: np.zeros((num_rows, *shape), dtype)
       for name, (shape, dtype) in (joined | of_rows).items()
       if name not in self._layout.fields
     }
@@ -283,17 +280,3 @@ def _doubled(column: np.ndarray, length: int) -> np.ndarray:
   while len(column) < length:
     column = np.concatenate([column, np.zeros_like(column)])
   return column
-
-
-def _zeros(
-  shape: tuple[int, ...], dtype: np.dtype, spec: types.ReplaySpec
-) -> np.ndarray:
-  try:
-    return np.zeros(shape, dtype)
-  except MemoryError as error:
-    size = math.prod(shape) * dtype.itemsize / 2**30
-    raise MemoryError(
-      f"a replay of {spec.capacity} environment steps may need {size:.0f} GiB, which "
-      "this machine does not have; use --replay=reverb, which compresses, or lower "
-      "replay_capacity"
-    ) from error

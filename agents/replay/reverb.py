@@ -70,19 +70,12 @@ class ReverbReplay:
   window; the runner decides when learning starts, and no call can block forever.
   """
 
-  def __init__(
-    self,
-    agent: types.Agent,
-    folder: pathlib.Path | None = None,
-    *,
-    private: bool = True,
-  ):
-    """Starts the server.
+  def __init__(self, agent: types.Agent, folder: pathlib.Path | None = None):
+    """Starts the server, which accepts only this machine: it has no authentication.
 
     Args:
       agent: of the windows.
       folder: written by `save_to`, to resume from; None to start.
-      private: whether to accept only this machine; Reverb has no authentication.
     """
     self._agent = agent
     self._spec = spec = agent.replay
@@ -114,8 +107,14 @@ class ReverbReplay:
       path=self._folder
     )
     self._server = reverb.Server([table], None, checkpointer)
-    if private:
-      _restrict(self.port)
+    try:
+      loopback.restrict(self.port)
+    except OSError as error:
+      warnings.warn(
+        f"port {self.port} of Reverb is reachable from other machines, because it "
+        f"could not be restricted to this one ({error}); close it with a firewall.",
+        stacklevel=2,
+      )
     self._address = f"localhost:{self.port}"
     self._client = reverb.Client(self._address)
     self._writers: list[ReverbWriter] = []
@@ -187,18 +186,6 @@ class ReverbReplay:
   def _flush(self) -> None:
     for writer in self._writers:
       writer.flush()
-
-
-def _restrict(port: int) -> None:
-  """Restricts a server to this machine, or warns that this failed."""
-  try:
-    loopback.restrict(port)
-  except OSError as error:
-    warnings.warn(
-      f"port {port} of Reverb is reachable from other machines, because it could not "
-      f"be restricted to this one ({error}); close it with a firewall.",
-      stacklevel=2,
-    )
 
 
 class ReverbWriter:
