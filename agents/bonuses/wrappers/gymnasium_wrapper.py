@@ -23,7 +23,7 @@ class BonusWrapper(gymnasium.Wrapper):
   `info` of each step has `extrinsic_reward`, the environment's without any bonus, and
   `intrinsic_reward`, r_int without β. A bonus of the destination (novelty) rewards the
   step that arrives there; one of the source or the transition, the step from there.
-  `bonus` is the `online.OnlineBonus`, which can be frozen, saved and loaded.
+  `bonus` is the `online.OnlineBonus`, which can be saved and loaded.
   """
 
   def __init__(
@@ -125,8 +125,8 @@ class BonusVectorWrapper(vector.VectorWrapper):
     return observations, rewards + added, terminated, truncated, info
 
 
-def _mode(env: vector.VectorEnv, given: Any) -> vector.AutoresetMode:
-  mode = env.metadata.get("autoreset_mode") if given is None else given
+def _mode(env: vector.VectorEnv, argument: Any) -> vector.AutoresetMode:
+  mode = env.metadata.get("autoreset_mode") if argument is None else argument
   for known in vector.AutoresetMode:
     if mode in (known, known.value, known.name):
       return known
@@ -148,8 +148,8 @@ def _last_observations(
       "the last observations of the episodes that ended; pass another autoreset_mode "
       "if it does not, or add them to info."
     )
-  each = observations_lib.unbatched(observations, len(done))
-  return [final[i] if ends else each[i] for i, ends in enumerate(done)]
+  reached = observations_lib.unbatched(observations, len(done))
+  return [final[i] if ends else reached[i] for i, ends in enumerate(done)]
 
 
 def _extrinsic(rewards: np.ndarray, info: dict[str, Any]) -> np.ndarray:

@@ -156,7 +156,6 @@ class OnlineBonus:
     learns = self._training is not None or self._bonus.learning is not None
     self._batch_size = update_period * num_envs if learns else 0
     self._learnt = jax.jit(self._init)(jax.random.PRNGKey(seed))
-    self._unfrozen: Learnt | None = None
     self._held = self._initial_weights()
     self._ended = np.ones(num_envs, bool)
     self._observation = np.zeros((num_envs, *spec.shape), spec.dtype)
@@ -215,22 +214,9 @@ class OnlineBonus:
       self._start(reached, begins)
     return np.asarray(beta * r_int, np.float32), r_int
 
-  def freeze(self, frozen: bool = True) -> None:
-    """Stops all learning, for evaluation, or resumes it.
-
-    While it is frozen, each episode begins with what had been learnt before. Afterwards
-    everything is as it was, and episodes begin.
-    """
-    if frozen and self._unfrozen is None:
-      self._unfrozen = self._learnt
-      self._learnt = self._learnt._replace(acting=_copied(self._learnt.acting))
-    elif not frozen and self._unfrozen is not None:
-      self._learnt, self._unfrozen = self._unfrozen, None
-      self._ended[:] = True
-
   def save(self, path: str | os.PathLike[str]) -> None:
     """Writes what has been learnt to an `.npz` file: one tree, without pickle."""
-    leaves = jax.tree.leaves(self._unfrozen or self._learnt)
+    leaves = jax.tree.leaves(self._learnt)
     with open(path, "wb") as file:
       np.savez(file, *map(np.asarray, leaves))
 
@@ -254,8 +240,9 @@ class OnlineBonus:
       leaves = jax.tree.leaves(learnt)
     if [(x.shape, x.dtype) for x in leaves] != [(x.shape, x.dtype) for x in expected]:
       raise ValueError(f"{path} is of another bonus, or of other observations.")
-    self._learnt = _copied(jax.tree.unflatten(structure, leaves))
-    self._unfrozen = None
+    # Arrays of the device, which may be donated: those of the host are only borrowed.
+    leaves = [jnp.array(x, copy=True) for x in leaves]
+    self._learnt = jax.tree.unflatten(structure, leaves)
     self._held = self._initial_weights()
     self._ended[:] = True
     self._pending = []
@@ -263,10 +250,10 @@ class OnlineBonus:
   def _encoded(self, observations: Any, mask: np.ndarray) -> np.ndarray:
     """Encoded observations `[N, ...]`; outside of the mask, the current ones."""
     encoded = self._observation.copy()
-    each = observations_lib.unbatched(observations, self._num_envs)
+    observation_of = observations_lib.unbatched(observations, self._num_envs)
     for i in np.flatnonzero(mask):
       with np.errstate(over="ignore"):
-        encoded[i] = self._encode(each[i])
+        encoded[i] = self._encode(observation_of[i])
       observations_lib.check_finite(i, encoded[i])
     if encoded.dtype != np.float32:
       return encoded
@@ -274,9 +261,8 @@ class OnlineBonus:
     if largest > 0:
       limit = _LARGEST_RISE * max(1.0, float(largest))
       encoded = np.clip(encoded, -limit, limit)
-    if self._unfrozen is None:
-      largest = np.maximum(largest, np.max(np.abs(encoded), initial=0.0))
-      self._learnt = self._learnt._replace(largest=largest)
+    largest = np.maximum(largest, np.max(np.abs(encoded), initial=0.0))
+    self._learnt = self._learnt._replace(largest=largest)
     return encoded
 
   def _indices(self, actions: Iterable[Any]) -> np.ndarray:
@@ -287,14 +273,9 @@ class OnlineBonus:
   def _start(self, observations: np.ndarray, begins: np.ndarray) -> None:
     """Starts episodes with encoded observations."""
     if self._bonus.acting is not None:
-      acting = self._learnt.acting
-      if self._unfrozen is not None:
-        frozen = self._unfrozen.acting
-        if self._has_episodes:
-          frozen = jax.tree.map(functools.partial(_where, begins), frozen, acting)
-        acting = _copied(frozen)
+      learner, acting, *_ = self._learnt
       acting, self._held = self._begin(
-        self._learnt.learner, acting, self._held, observations, begins
+        learner, acting, self._held, observations, begins
       )
       self._learnt = self._learnt._replace(acting=acting)
     self._observation = _where(begins, observations, self._observation)
@@ -317,12 +298,10 @@ class OnlineBonus:
       steps,
       bool(valid.all()),
     )
-    self._learnt = learnt._replace(acting=acting)
-    if self._unfrozen is None:
-      total = learnt.steps + np.sum(valid, dtype=np.int32)
-      self._learnt = self._learnt._replace(moments=moments, steps=total)
-      if self._batch_size:
-        self._collect(steps, np.asarray(stored))
+    total = learnt.steps + np.sum(valid, dtype=np.int32)
+    self._learnt = learnt._replace(acting=acting, moments=moments, steps=total)
+    if self._batch_size:
+      self._collect(steps, np.asarray(stored))
     self._observation = _where(valid, reached, self._observation)
     self._ended |= valid & done
     return np.asarray(r_int)
@@ -501,8 +480,3 @@ def _windows_of(action: jax.Array) -> jax.Array:
 def _where(mask: np.ndarray, new: Any, old: Any) -> np.ndarray:
   """Arrays `[N, ...]`: those of `new` where the mask `[N]` is."""
   return np.where(mask.reshape(-1, *[1] * (np.ndim(old) - 1)), new, old)
-
-
-def _copied(tree: Any) -> Any:
-  """Arrays of the device, which may be donated: those of the host are only borrowed."""
-  return jax.tree.map(lambda x: jnp.array(x, copy=True), tree)

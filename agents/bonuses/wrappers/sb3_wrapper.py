@@ -23,7 +23,7 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
   and the `intrinsic_reward`, r_int without β. An episode's last observation is read
   from `terminal_observation`; whether the episode was truncated (`TimeLimit.truncated`)
   changes nothing here: the agent bootstraps from the sum of both rewards. `bonus` is
-  the `online.OnlineBonus`, which says what the environments share, and can be frozen,
+  the `online.OnlineBonus`, which says what the environments share, and can be
   saved and loaded.
   """
 
@@ -67,9 +67,9 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
     observations, rewards, done, infos = self.venv.step_wait()
     if self.bonus is None:
       return observations, rewards, done, infos
-    each = observations_lib.unbatched(observations, len(done))
+    observation_of = observations_lib.unbatched(observations, len(done))
     reached = [
-      infos[i]["terminal_observation"] if ended else each[i]
+      infos[i]["terminal_observation"] if ended else observation_of[i]
       for i, ended in enumerate(done)
     ]
     added, r_int = self.bonus.step(self._actions, reached, done)
