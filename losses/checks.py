@@ -39,7 +39,7 @@ def arguments(**specs: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
   def decorate(function: Callable[P, R]) -> Callable[P, R]:
     parameters = inspect.signature(function).parameters
-    optional = {name for name, each in parameters.items() if each.default is None}
+    optional = {name for name, p in parameters.items() if p.default is None}
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -154,8 +154,8 @@ def _check_dtype(label: str, value: Any, kind: str) -> None:
 
 def _matching_axes(shapes: str, rank: int) -> list[str] | None:
   """The axes of the first shape of `[] or [T]` that has this rank."""
-  for each in shapes.split(" or "):
-    axes = each.strip("[] ").replace(",", " ").split()
+  for shape_text in shapes.split(" or "):
+    axes = shape_text.strip("[] ").replace(",", " ").split()
     if rank == len(axes) or ("..." in axes and rank >= len(axes) - 1):
       return axes
   return None

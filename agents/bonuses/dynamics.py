@@ -127,9 +127,10 @@ class Dynamics(ranges.Checked):
     def loss(
       params: Params, mask: jax.Array, *transitions: jax.Array
     ) -> tuple[jax.Array, Errors]:
-      found = errors(params, *transitions)
-      each = self.inverse_weight * found.inverse + self.forward_weight * found.forward
-      return updates.masked_mean(each, mask), found
+      of_both = errors(params, *transitions)
+      inverse = self.inverse_weight * of_both.inverse
+      per_transition = inverse + self.forward_weight * of_both.forward
+      return updates.masked_mean(per_transition, mask), of_both
 
     def update(
       state: State,
@@ -153,8 +154,8 @@ class Dynamics(ranges.Checked):
       mask = jnp.arange(action.shape[1] - 1)[None] < num_transitions[:, None]
       mask = flat(mask.astype(jnp.float32))
       tm1, a_tm1, t = observation[:, :-1], action[:, :-1], observation[:, 1:]
-      found, state = update(state, flat(tm1), flat(a_tm1), flat(t), mask)
-      return state, {"inverse_loss": updates.masked_mean(found.inverse, mask)}
+      before, state = update(state, flat(tm1), flat(a_tm1), flat(t), mask)
+      return state, {"inverse_loss": updates.masked_mean(before.inverse, mask)}
 
     def embed(params: Any, observation: jax.Array) -> jax.Array:
       return nets.embed(networks.EmbeddingParams(params, ()), observation)

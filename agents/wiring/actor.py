@@ -201,7 +201,7 @@ class Actor:
         self._used = self._begin_episodes(self._used, self._newest, firsts & acts)
     params = types.ActorParams(self._used, env_steps)
     timesteps = [filler if t is None else t for t in self.timesteps]
-    stacked = jax.tree.map(lambda *each: np.stack(each), *timesteps)
+    stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *timesteps)
     self.state, action, extras = self._step(self.state, params, stacked, np.array(acts))
     columns = {name: np.asarray(values) for name, values in extras.items()}
     for env in np.flatnonzero(acts):
