@@ -67,18 +67,7 @@ def _literal_non_markov_returns(q_a_t, v_t, r_t, discount_t, rho_t, lambda_):
 def test_off_policy_returns_are_the_sum_of_td_errors(seed, length):
   stream = _stream(seed, length)
   expected = _summed_returns(**stream)
-  for compute in (losses.off_policy_returns, jax.jit(losses.off_policy_returns)):
-    actual = compute(*_float32(stream).values())
-    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_off_policy_returns_under_vmap():
-  streams = [_stream(seed, 6) for seed in range(4)]
-  batch = [
-    np.stack([s[name] for s in streams]).astype(np.float32) for name in streams[0]
-  ]
-  expected = np.stack([_summed_returns(**stream) for stream in streams])
-  actual = jax.vmap(losses.off_policy_returns)(*batch)
+  actual = losses.off_policy_returns(*_float32(stream).values())
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -127,20 +116,15 @@ def test_non_markov_returns_are_equation_10(seed, length, lambda_):
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_non_markov_returns_with_a_lambda_for_each_time_jitted_and_batched():
+def test_non_markov_returns_with_a_lambda_for_each_time():
   rng = np.random.default_rng(0)
-  streams = []
   for seed in range(3):
     stream = _stream(seed, 8)
     stream["rho_t"] = stream.pop("c_t") * 3
     stream["lambda_"] = rng.choice([0.0, 0.7, 1.0], size=8, p=[0.2, 0.4, 0.4])
-    streams.append(stream)
-  batch = [
-    np.stack([s[name] for s in streams]).astype(np.float32) for name in streams[0]
-  ]
-  expected = np.stack([_literal_non_markov_returns(**stream) for stream in streams])
-  actual = jax.jit(jax.vmap(losses.non_markov_returns))(*batch)
-  np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    actual = losses.non_markov_returns(*_float32(stream).values())
+    expected = _literal_non_markov_returns(**stream)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_non_markov_trace_makes_up_for_small_ratios_where_retrace_cannot():
