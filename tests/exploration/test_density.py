@@ -151,10 +151,7 @@ def test_shrinking_averages_over_areas(shape):
   ("arguments", "message"),
   [
     ((0, 8), "a density of 0 pixels, 8 levels and 256 rows is not possible"),
-    ((9, 1), "a density of 9 pixels, 1 levels"),
-    ((9, 8, 4, 0), "8 levels and 0 rows"),
     ((9, 8, 5), "the contexts of a density are 5 neighbours; use 0 to 4"),
-    ((9, 8, -1), "the contexts of a density are -1 neighbours"),
   ],
 )
 def test_refuses(arguments, message):

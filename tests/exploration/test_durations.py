@@ -117,11 +117,7 @@ def test_degenerate_laws_give_1(law):
   ],
   ids=str,
 )
-def test_shapes_types_and_transformations(law):
+def test_shapes_and_types(law):
   key = jax.random.PRNGKey(4)
-  assert law(key).shape == ()
-  assert law(key).dtype == jnp.int32
+  assert law(key).shape == () and law(key).dtype == jnp.int32
   assert law(key, (2, 3)).shape == (2, 3)
-  np.testing.assert_array_equal(jax.jit(law)(key), law(key))
-  keys = jax.random.split(key, 5)
-  np.testing.assert_array_equal(jax.vmap(law)(keys), [law(k) for k in keys])

@@ -83,25 +83,3 @@ def test_the_default_duration_is_the_papers_zeta_in_a_batch_too():
   for key, remaining in zip(keys[:5], batch.remaining, strict=False):
     duration = exploration.ZetaDuration(2.0, 10_000)(jax.random.fold_in(key, 1))
     assert int(select(key)[1].remaining) == int(remaining) == int(duration) - 1
-
-
-def test_durations_of_1_are_epsilon_greedy():
-  q = jax.random.normal(jax.random.PRNGKey(1), (200, 4))
-
-  def body(state, inputs):
-    one = exploration.UniformDuration(1)
-    action, state = exploration.ez_greedy(*inputs, 0.5, state, one)
-    return state, (action, state.remaining)
-
-  keys = _keys(200)
-  _, (actions, remaining) = jax.lax.scan(body, exploration.init_ez_state(), (keys, q))
-  plain = jax.jit(jax.vmap(exploration.epsilon_greedy, in_axes=(0, 0, None)))
-  np.testing.assert_array_equal(actions, plain(keys, q, 0.5))
-  np.testing.assert_array_equal(remaining, np.zeros(200))
-
-
-def test_no_repeat_starts_at_epsilon_0():
-  state = exploration.init_ez_state()
-  for key in _keys(20):
-    action, state = exploration.ez_greedy(key, jnp.array([0.0, 1.0]), 0.0, state)
-    assert (int(action), int(state.remaining)) == (1, 0)

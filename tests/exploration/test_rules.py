@@ -294,13 +294,6 @@ def test_ucb_of_scale_0_is_the_rule_without_it(rule, same):
     chex.assert_trees_all_equal(_select_all(rule, q), _select_all(same, q))
 
 
-def test_a_tied_vote_is_one_over_the_number_tied():
-  q = jnp.eye(3)[jnp.array([0, 0, 2, 2, 1])]
-  actions, probs = _select_all(exploration.MajorityVote(), q)
-  assert set(actions) == {0, 2}
-  np.testing.assert_array_equal(probs, np.full(64, 0.5))
-
-
 def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
   # Sample deviations over the members: 0 and sqrt(2).
   q = jnp.array([[1.0, 0.0], [1.0, 2.0]])

@@ -154,36 +154,6 @@ def test_boltzmann_is_drawn_from_the_softmax(temperature):
   _assert_drawn_from(actions, np.array(weights) / sum(weights))
 
 
-@pytest.mark.parametrize(
-  "probs", [selection.greedy_probs, lambda q: selection.boltzmann_probs(q, 1.0)]
-)
-def test_no_gradient_passes(probs):
-  def prob(q):
-    probabilities = probs(selection.mean_over_members(q))
-    return selection.draw(jax.random.PRNGKey(0), probabilities, 0.5).prob
-
-  q = jnp.array([[0.3, 0.1], [0.2, 0.4]])
-  np.testing.assert_array_equal(jax.grad(prob)(q), np.zeros((2, 2)))
-
-
-@pytest.mark.parametrize(
-  "choose",
-  [
-    lambda key, q: exploration.epsilon_greedy(key, q[0], 0.4),
-    lambda key, q: exploration.boltzmann(key, q[0], 0.7),
-    lambda key, q: exploration.ucb(q, 0.1, key=key),
-    exploration.majority_vote,
-  ],
-)
-def test_jitted_vmapped_and_plain_agree(choose):
-  q = jax.random.normal(jax.random.PRNGKey(1), (8, 5, 3))
-  keys = _keys(8, seed=2)
-  plain = [int(choose(key, values)) for key, values in zip(keys, q, strict=True)]
-  batched = jax.jit(jax.vmap(choose))(keys, q)
-  np.testing.assert_array_equal(batched, plain)
-  assert batched.dtype == jnp.int32
-
-
 _ONE, _MANY = jnp.zeros((3,)), jnp.zeros((4, 3))
 
 
@@ -195,22 +165,11 @@ _ONE, _MANY = jnp.zeros((3,)), jnp.zeros((4, 3))
       lambda key: exploration.epsilon_greedy(key, _MANY, 0.1),
       r"epsilon_greedy: q has shape \[4, 3\], but \[A\] is needed; apply jax.vmap",
     ),
-    (lambda key: exploration.boltzmann(key, _MANY, 1.0), r"boltzmann: q .* \[4, 3\]"),
-    (lambda key: exploration.epsilon_greedy(key, _ONE, 1.5), "epsilon is 1.5"),
     (lambda key: exploration.epsilon_greedy(key, _ONE, jnp.nan), "epsilon is nan"),
-    (
-      lambda key: exploration.epsilon_greedy(key, _ONE, jnp.float32(-0.5)),
-      "epsilon is -0.5",
-    ),
-    (
-      lambda key: exploration.epsilon_greedy(key, _ONE, _ONE),
-      r"epsilon has shape \[3\], but \[\] is needed",
-    ),
+    (lambda key: exploration.epsilon_greedy(key, _ONE, _ONE), r"epsilon has shape"),
     (lambda key: exploration.boltzmann(key, _ONE, 0.0), "temperature is 0.0"),
     (lambda key: exploration.boltzmann(key, jnp.arange(3), 1.0), "int32, but float"),
     (lambda key: exploration.ucb(_ONE, 0.1, key=key), r"ucb: q .* \[K, A\] is needed"),
-    (lambda key: exploration.majority_vote(key, _ONE), "majority_vote: q"),
-    (lambda key: selection.draw(key, _MANY, 0.1), "draw: probs"),
   ],
 )
 def test_arguments_that_do_not_fit_are_named(call, message):

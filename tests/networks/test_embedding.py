@@ -54,15 +54,3 @@ def test_against_plain_products(random_params):
   np.testing.assert_allclose(
     jax.jit(nets.action_logits)(params, got[:-1], got[1:]), logits, rtol=1e-4, atol=1e-5
   )
-
-
-def test_rnd_on_images_has_convolutions_and_one_linear_layer():
-  nets = networks.make_rnd_networks(IMAGE, (), 128)
-  for network in nets:
-    params = jax.eval_shape(network.init, jax.random.key(0))
-    assert matrix_shapes(params) == [
-      (3, 3, 64, 64),
-      (4, 4, 32, 64),
-      (8, 8, 1, 32),
-      (7 * 7 * 64, 128),
-    ]

@@ -148,19 +148,3 @@ def test_duelling_heads_are_composed_atom_by_atom(random_params, num_atoms):
       mean = advantage[b, :, atom].mean()
       expected = value[b, atom] + advantage[b, :, atom] - mean
       np.testing.assert_allclose(got[b, :, atom], expected, rtol=1e-4, atol=1e-5)
-
-
-def test_plain_head_is_its_layers(random_params):
-  for hidden, num_atoms in ((0, None), (6, None), (6, 2)):
-    net = hk.without_apply_rng(
-      hk.transform(lambda x, h=hidden, n=num_atoms: heads.PlainHead(SIZE, h, n)(x))
-    )
-    params = random_params(lambda key, net=net: net.init(key, X))
-    values = {k.split("/")[-1]: jax.device_get(v) for k, v in params.items()}
-    expected = X
-    if hidden:
-      expected = np.maximum(X @ values["hidden"]["w"] + values["hidden"]["b"], 0)
-    expected = expected @ values["q"]["w"] + values["q"]["b"]
-    if num_atoms:
-      expected = expected.reshape(5, SIZE, num_atoms)
-    np.testing.assert_allclose(net.apply(params, X), expected, rtol=1e-4, atol=1e-5)

@@ -38,7 +38,7 @@ def layers(params, k, shared):
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize(
   ("num_members", "hidden_sizes", "shared"),
-  [(4, (5, 4), False), (3, (5, 4), True), (2, (), False), (1, (5,), False)],
+  [(4, (5, 4), False), (3, (5, 4), True), (2, (), False)],
 )
 def test_equal_haikus_perceptrons(
   kind, num_members, hidden_sizes, shared, random_params

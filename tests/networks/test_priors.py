@@ -42,9 +42,8 @@ def test_a_prior_adds_its_scaled_values(priors, narrow):
     np.asarray(n.apply(p, X), np.float64)
     for n, p in ((nets, params), (prior or nets, prior_params))
   )
-  for apply in (evaluate, jax.jit(evaluate, static_argnums=0)):
-    q = apply(with_prior, params, prior_params, X)
-    np.testing.assert_allclose(q, values + 2.5 * fixed, rtol=1e-5, atol=1e-6)
+  q = evaluate(with_prior, params, prior_params, X)
+  np.testing.assert_allclose(q, values + 2.5 * fixed, rtol=1e-5, atol=1e-6)
 
 
 def test_a_prior_gets_no_gradient_and_changes_the_trained_one_only_by_its_values(

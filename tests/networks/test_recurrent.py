@@ -7,6 +7,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
+import oracles
 import pytest
 
 from explorax import networks
@@ -44,18 +45,6 @@ def make_state(nets, seed=1):
   return rng.normal(size=(B, nets.state_size)).astype(np.float32)
 
 
-def lstm_step(w_x, b, w_h, x, h, c):
-  """One step of one stream, in float64."""
-  gates = x @ w_x + b + h @ w_h
-  i, g, f, o = (gates[k * H : (k + 1) * H] for k in range(4))
-
-  def sigmoid(z):
-    return 1 / (1 + np.exp(-z))
-
-  c = sigmoid(f + 1) * c + sigmoid(i) * np.tanh(g)
-  return sigmoid(o) * np.tanh(c), c
-
-
 @pytest.mark.parametrize("steps", [1, T])
 def test_lstm_is_a_plain_loop(random_params, steps):
   lstm = hk.without_apply_rng(hk.transform(lambda x, s: networks.LSTM(H)(x, s)))
@@ -70,7 +59,8 @@ def test_lstm_is_a_plain_loop(random_params, steps):
   for b in range(B):
     h, c = np.split(state[b].astype(np.float64), 2)
     for t in range(steps):
-      h, c = lstm_step(linear["w"], linear["b"], w_h, x[b, t], h, c)
+      of_input = x[b, t] @ linear["w"] + linear["b"]
+      h, c = oracles.lstm_step(of_input, w_h, h, c)
       np.testing.assert_allclose(output[b, t], h, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(after[b], np.concatenate([h, c]), rtol=1e-4, atol=1e-5)
 
@@ -114,7 +104,7 @@ def test_whole_network_is_torso_memory_and_heads(random_params):
       rewards = [inputs.previous_reward[b, t], inputs.previous_r_int[b, t]]
       x = np.concatenate([features, action, rewards, policy])
       linear, w_h = trunk["lstm/input"], trunk["lstm"]["w_h"]
-      h, c = lstm_step(linear["w"], linear["b"], w_h, x, h, c)
+      h, c = oracles.lstm_step(x @ linear["w"] + linear["b"], w_h, h, c)
       for k in range(M):
         head = {n: np.asarray(v[k]) for n, v in params.heads["plain_head/q"].items()}
         np.testing.assert_allclose(
