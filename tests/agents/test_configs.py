@@ -15,7 +15,6 @@ from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import (
   counts,
-  qu,
   tdu,
 )
 from explorax.agents.q import agent as q_agent
@@ -42,35 +41,22 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
   ({"num_explorers": 2}, "num_explorers is 2"),
   ({"beta": 0.1}, "beta is 0.1"),
   ({"bonus": tdu.TDUncertainty()}, "num_members is 1"),
-  ({"bonus": qu.QUncertainty()}, "num_members is 1"),
   (
     {"target": off_policy.Retrace(epsilon=None), "exploration": exploration.Greedy()},
     "target.epsilon is None",
   ),
   ({"importance_exponent": Linear(0.0, 1.0, 9)}, "importance_exponent is Linear"),
-  ({"explorers_see_reward": False}, "explorers_see_reward"),
-  ({"target_prior": "distinct"}, "target_prior is 'distinct'"),
   ({"target": greedy.NStep(n=2)}, "n_step"),
-  ({"duelling": True}, "duelling"),
-  ({"noisy_torso": True}, "noisy_torso"),
   ({"target": C51, "prior_scale": 1.0}, "prior_scale is 1.0"),
-  ({"target": C51, "max_abs_td": 1.0}, "max_abs_td is 1.0"),
-  ({"target": C51, "transform_eps": 1e-3}, "transform_eps is 0.001"),
   ({"index_dim": 2, "target": C51}, "index_dim is 2"),
   ({"index_dim": 2, "exploration": BANDIT}, "Ucb1"),
   ({"index_dim": 2, "head_size": 8}, "head_size is 8"),
-  ({"index_dim": 2, "noisy_sigma": 0.5}, "noisy_sigma is 0.5"),
-  ({"index_dim": 2, "mask_prob": 0.5}, "mask_prob is 0.5"),
-  ({"index_dim": 2, "sum_over_members": True}, "sum_over_members is True"),
-  ({"noise_variance": 2.0}, "noise_variance is 2.0"),
   (
     {"evaluation_epsilon": 0.1, "evaluation": exploration.Greedy()},
     "evaluation_epsilon is 0.1",
   ),
   ({"evaluation_policy": 1}, "evaluation_policy is 1"),
   ({"evaluation_policy": -2}, "evaluation_policy is -2"),
-  ({"mask_per_step": True}, "mask_per_step is True"),
-  ({"cross_mixture_ratio": 0.5}, "cross_mixture_ratio is 0.5"),
   ({"num_policies": 2, "num_members": 2}, "num_policies is 2"),
   ({"num_policies": 2, "discount": 1.0}, "discount is 1"),
   ({"min_discount": 0.999}, "min_discount is 0.999"),

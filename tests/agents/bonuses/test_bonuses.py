@@ -81,48 +81,6 @@ def test_infogain():
   np.testing.assert_allclose(r_int, [np.log(2), 0.0, expected], atol=1e-6)
 
 
-def test_rnd_falls_for_trained_observations_alone():
-  half = rnd.RND(
-    hidden_sizes=(16,), output_size=4, learning_rate=1e-2, normalisation="none"
-  )
-  bonus = half.build(DENSE, 2).learning
-  rng = np.random.default_rng(0)
-  zeros = np.zeros((1, 8)), np.zeros((1, 8, 2)), (0,) * 8
-  seen, unseen = (inputs(*zeros, rng.normal(size=(8, 3)) * 2) for _ in range(2))
-  state = first = bonus.init(jax.random.PRNGKey(0))
-  step = jax.jit(bonus.compute)
-  before, _ = step(state, seen)
-  fresh, _ = step(state, unseen)
-  for _ in range(200):
-    r_int, state = step(state, seen)
-  assert r_int.mean() < 0.05 * before.mean()
-  still_fresh, _ = step(state, unseen)
-  assert still_fresh.mean() > 5 * r_int.mean()
-  assert fresh.mean() > 0
-  # The predictor is trained and the target is not.
-  jax.tree.map(np.testing.assert_array_equal, first.target, state.target)
-  moved = jax.tree.map(
-    lambda a, b: not np.array_equal(a, b), first.predictor, state.predictor
-  )
-  assert all(jax.tree.leaves(moved))
-
-
-def test_rnd_ignores_padding():
-  """Whatever is in masked rows: the networks and moments become the same ones."""
-  bonus = rnd.RND(hidden_sizes=(4,), output_size=2).build(DENSE, 2).learning
-  rng = np.random.default_rng(0)
-  real, zeros = rng.normal(size=(3, 3)), (np.zeros((1, 5)), np.zeros((1, 5, 2)))
-  states = []
-  for padding in (0.0, 7.0):
-    observation = np.concatenate([real, np.full((2, 3), padding)])
-    given = inputs(*zeros, (0,) * 5, observation, mask=[1, 1, 1, 0, 0])
-    _, state = jax.jit(bonus.compute)(bonus.init(jax.random.PRNGKey(0)), given)
-    states.append(state)
-  jax.tree.map(
-    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), states[0], states[1]
-  )
-
-
 @pytest.mark.parametrize("decay", [0.5, None])
 @pytest.mark.parametrize("normalisation", ["centred", "deviation", "variance"])
 def test_rnd_normalises_by_moments(normalisation, decay):

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration
 from explorax.agents.bonuses import ngu_states
 from explorax.environments import specs
 
@@ -46,26 +45,6 @@ def test_oracle_states_are_place_room_and_keys(oracle_spec):
   states = oracle(jnp.asarray(np.stack(pictures(oracle_spec, STATES))))
   assert states.dtype == np.float32
   np.testing.assert_array_equal(states, STATES * np.array([1, 1, 32, 32]))
-
-
-def test_rewards_of_oracle_states(make_bonus, oracle_spec):
-  """Those of the episodic memory, whatever the picture shows."""
-  bonus = make_bonus(oracle_spec, states="oracle", rnd=False, num_neighbors=1)
-  weights = bonus.training.weights(bonus.training.init(jax.random.PRNGKey(0)))
-  assert weights == ((), (), ())
-  rewards, state = observe_all(bonus, weights, pictures(oracle_spec, STATES))
-  again, _ = observe_all(bonus, weights, pictures(oracle_spec, STATES, seed=1))
-  assert rewards == again
-  memory, expected = exploration.init_episodic_memory(50, 4), []
-  for row in STATES:
-    x = jnp.array(row * [1, 1, 32, 32], jnp.float32)
-    reward, memory = exploration.episodic_novelty(memory, x, num_neighbors=1)
-    expected.append(float(reward))
-  np.testing.assert_allclose(rewards, expected, rtol=1e-5)
-  np.testing.assert_allclose(state.memory.embeddings, memory.embeddings)
-  # A repetition pays least; a new room, and a new key in it, hundreds of times that.
-  assert rewards[2] == min(rewards[1:])
-  assert min(rewards[5], rewards[6]) > 100 * rewards[2]
 
 
 def test_neither_f_nor_rnd_sees_the_row_of_state(make_bonus, oracle_spec):

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration
 from explorax.agents.bonuses import ngu_training
 
 
@@ -102,31 +101,6 @@ def test_l2_pulls_f_and_h_to_zero_where_there_is_nothing_to_learn(learned, windo
     gradient = 1e-5 * before.astype(np.float64)
     expected = -0.03 * gradient / (np.abs(gradient) + 1e-4)
     np.testing.assert_allclose(after - before, expected, rtol=1e-2, atol=1e-7)
-
-
-def test_each_part_follows_its_own_schedule(make_bonus, oracle_spec):
-  """A part whose learning rate is 0 for the first update does not move in it."""
-  rng = np.random.default_rng(0)
-  rise, fall = exploration.Linear(0.0, 0.1, 1), exploration.Linear(0.1, 0.0, 1)
-  bonus = make_bonus(
-    oracle_spec,
-    embedding_learning_rate=rise,
-    rnd_learning_rate=fall,
-  )
-  windows = (
-    rng.integers(0, 256, (2, 3, *oracle_spec.shape), dtype=np.uint8),
-    rng.integers(0, 3, (2, 3)).astype(np.int32),
-    np.full(2, 3, np.int32),
-  )
-  update = jax.jit(bonus.training.update)
-  first = jax.jit(bonus.training.init)(jax.random.PRNGKey(0))
-  second, _ = update(first, *windows)
-  third, _ = update(second, *windows)
-  for name, moves in (("embedding", 1), ("predictor", 0)):
-    states = [leaves(getattr(state, name)) for state in (first, second, third)]
-    for i in range(2):
-      same = all(map(np.array_equal, states[i], states[i + 1]))
-      assert same == (i != moves), name
 
 
 def test_last_frames():

@@ -1,4 +1,4 @@
-"""The bonuses' optimisers, in float64 and by hand (Badia et al., 2020, table 6)."""
+"""RND's predictor: its optimiser, and the rows it learns from, in float64."""
 
 import dm_env
 import jax
@@ -8,80 +8,46 @@ import pytest
 from explorax.agents.bonuses import rnd
 from explorax.agents.bonuses import types as bonus_types
 
-SPEC = dm_env.specs.Array((3,), np.float32)
-WIDTH = 3
+# Far from the target at first, whose gradient is clipped; then small gradients, near ε.
+SCALES = (30.0, 1.0, 1e-3, 1e-4)
+CLIP = 40.0
 
 
 def linear(params):
-  """(w, b) of a linear network, float64."""
+  """A linear network's layer, float64."""
   (layer,) = params.values()
-  return np.array(layer["w"], np.float64), np.array(layer["b"], np.float64)
-
-
-class Adam:
-  """Kingma & Ba (2015), algorithm 1, on gradients clipped to a global norm."""
-
-  def __init__(self, rate, eps, clip):
-    self.rate, self.eps, self.clip = rate, eps, clip
-    self.m, self.v, self.t = 0.0, 0.0, 0
-    self.norms = []
-
-  def step(self, x, gradient):
-    self.norms.append(np.linalg.norm(gradient))
-    if self.clip is not None and self.norms[-1] > self.clip:
-      gradient = gradient * self.clip / self.norms[-1]
-    self.t += 1
-    self.m = 0.9 * self.m + 0.1 * gradient
-    self.v = 0.999 * self.v + 0.001 * gradient**2
-    m, v = self.m / (1 - 0.9**self.t), self.v / (1 - 0.999**self.t)
-    return x - self.rate * m / (np.sqrt(v) + self.eps)
+  return {name: np.array(layer[name], np.float64) for name in ("w", "b")}
 
 
 def distil(adam, predictor, target, batches):
-  """The predictor (w, b) after a step on each batch `[N, 3]`."""
-  (w, b), (w_g, b_g) = predictor, target
+  """The predictor after a step on each batch `[N, 3]`, and the gradients' norms."""
+  optimizer, norms = adam(predictor, eps=1e-4), []
   for x in batches:
-    difference = x @ (w - w_g) + b - b_g
-    dw, db = 2 * x.T @ difference / len(x), 2 * difference.mean(axis=0)
-    flat = adam.step(np.concatenate([w.ravel(), b]), np.concatenate([dw.ravel(), db]))
-    w, b = flat[: w.size].reshape(w.shape), flat[w.size :]
-  return w, b
-
-
-# Far from the target at first, whose gradient is clipped; then small gradients, near ε.
-SCALES = (30.0, 1.0, 1e-3, 1e-4)
-
-
-def test_never_give_ups_predictor(make_bonus):
-  bonus = make_bonus(SPEC, states="random", rnd_size=WIDTH, num_frames=2)
-  rng = np.random.default_rng(0)
-  start = state = bonus.training.init(jax.random.PRNGKey(0))
-  update = jax.jit(bonus.training.update)
-  batches = [scale * rng.normal(size=(4, 2, 3)) for scale in SCALES]
-  for x in batches:
-    x = x.astype(np.float32)
-    state, _ = update(state, x, np.zeros((4, 2), np.int32), np.full(4, 2, np.int32))
-  adam = Adam(5e-4, 1e-4, 40.0)
-  flat = [x.astype(np.float32).astype(np.float64).reshape(-1, 3) for x in batches]
-  expected = distil(adam, linear(start.predictor), linear(start.target), flat)
-  assert adam.norms[0] > 40 and adam.norms[-1] < 1
-  for x, y in zip(linear(state.predictor), expected, strict=True):
-    np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-7)
+    difference = x @ (predictor["w"] - target["w"]) + predictor["b"] - target["b"]
+    gradients = {
+      "w": 2 * x.T @ difference / len(x),
+      "b": 2 * difference.mean(axis=0),
+    }
+    norms.append(np.sqrt(sum(np.sum(g**2) for g in gradients.values())))
+    scale = min(1.0, CLIP / norms[-1])
+    gradients = {name: scale * g for name, g in gradients.items()}
+    predictor = optimizer.step(predictor, gradients, 5e-4)
+  return predictor, norms
 
 
 @pytest.mark.parametrize("num_trained", [None, 2])
-def test_rnds_predictor_and_the_rows_it_learns_from(num_trained):
+def test_rnds_predictor_and_the_rows_it_learns_from(adam, num_trained):
   """Windows that end at different rows; the last transitions of each are trained on."""
-  settings = {"optimizer_eps": 1e-4, "max_gradient_norm": 40.0, "end": "destination"}
   bonus = rnd.RND(
     hidden_sizes=(),
-    output_size=WIDTH,
+    output_size=3,
     learning_rate=5e-4,
     normalisation="none",
     num_trained=num_trained,
-    **settings,
-  ).build(SPEC, 2)
-  assert bonus.end == "destination"
+    optimizer_eps=1e-4,
+    max_gradient_norm=CLIP,
+    end="destination",
+  ).build(dm_env.specs.Array((3,), np.float32), 2)
   rng = np.random.default_rng(0)
   first_real, num_real = [0, 0, 1, 0], [4, 1, 3, 0]  # One has a row of burn-in.
   row = np.arange(4)
@@ -106,21 +72,20 @@ def test_rnds_predictor_and_the_rows_it_learns_from(num_trained):
       mask=mask,
     )
 
-  trained = []
+  trained, target = [], linear(start.target)
   for scale in SCALES:
     x = (scale * rng.normal(size=(4, 5, 3))).astype(np.float32)
-    w, b = linear(state.predictor)
-    w_g, b_g = linear(start.target)
+    predictor = linear(state.predictor)
     r_int, state = step(state, x)
     x = x.astype(np.float64)
-    novelty = np.square(x[:, 1:] @ (w - w_g) + b - b_g).sum(axis=-1)
+    difference = x[:, 1:] @ (predictor["w"] - target["w"])
+    novelty = np.square(difference + predictor["b"] - target["b"]).sum(axis=-1)
     np.testing.assert_allclose(r_int, novelty, rtol=1e-3, atol=1e-6)
     last = slice(None) if num_trained is None else slice(-num_trained, None)
     chosen = [x[i, 1:][mask[i] > 0][last] for i in range(4)]
     trained.append(np.concatenate(chosen))
   assert len(trained[0]) == (8 if num_trained is None else 5)
-  adam = Adam(5e-4, 1e-4, 40.0)
-  expected = distil(adam, linear(start.predictor), linear(start.target), trained)
-  assert adam.norms[0] > 40
-  for x, y in zip(linear(state.predictor), expected, strict=True):
-    np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-7)
+  expected, norms = distil(adam, linear(start.predictor), target, trained)
+  assert norms[0] > CLIP > norms[-1]
+  for name, value in linear(state.predictor).items():
+    np.testing.assert_allclose(value, expected[name], rtol=2e-5, atol=1e-7)

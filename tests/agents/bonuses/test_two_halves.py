@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.agents import types
 from explorax.agents.bonuses import (
   counts,
   disagreement,
@@ -188,34 +187,6 @@ def test_hash_codes_are_counted_over_all_episodes():
   assert bonus.acting_gives_reward and bonus.column == "r_int"
 
 
-@pytest.mark.parametrize("name", ["novel_d", "e3b"])
-def test_an_actor_stores_the_value_of_its_last_observation_too(
-  make_config, make_agent, name
-):
-  """Nothing crosses a reset; a bonus of two halves has a column of its own."""
-  agent = make_agent(make_config(bonus=BONUSES[name], beta=0.1))
-  weights = agent.learner.params(agent.learner.init(KEY))
-  actor = agent.actor()
-  select = jax.jit(actor.select_action)
-  rng = np.random.default_rng(0)
-  episodes = [np.repeat(rng.normal(size=(2, D)), 2, axis=0) for _ in range(2)]
-  episodes = [x[[0, 1, 2, 0, 3]].astype(np.float32) for x in episodes]
-  state, found = actor.init(KEY, 0, 1), []
-  for episode in episodes:
-    for t, x in enumerate(episode):
-      kind = (dm_env.StepType.FIRST if t == 0 else dm_env.StepType.MID).value
-      kind = dm_env.StepType.LAST.value if t == 4 else kind
-      step = dm_env.TimeStep(jnp.int32(kind), jnp.float32(0), jnp.float32(1), x)
-      _, state = select(types.ActorParams(weights, jnp.int32(0)), step, state)
-      found.append(float(actor.extras(state)["stored_bonus"]))
-  expected = np.concatenate(play(built(name), episodes, weights.bonus))
-  np.testing.assert_allclose(found, expected, rtol=1e-5)
-  assert agent.replay.extras == ("stored_bonus",)
-  assert "stored_bonus" not in agent.actor(evaluation=True).extras(
-    agent.actor(evaluation=True).init(KEY, 0, 1)
-  )
-
-
 # In the learner.
 
 LEARNT = [name for name in BONUSES if name != "sim_hash"]
@@ -286,31 +257,6 @@ def test_equal_models_do_not_disagree():
   assert np.mean(r_int) * np.sqrt(after.moments.variance) < 1e-10
   r_int, _ = compute("disagreement")(state, given)
   assert np.all(r_int > 0)
-
-
-def test_noise_interests_icm_but_not_disagreement():
-  """Successors are noise: ICM's error tends to half the trace of their covariance."""
-  rng = np.random.default_rng(0)
-  scale = np.array([1.0, 0.5])
-  curious = small(icm.ICM(), learning_rate=3e-3).build(SPEC, A)
-  models = disagreement.Disagreement(
-    embedding_size=4, hidden_size=8, learning_rate=3e-3
-  ).build(SPEC, A)
-  states = [x.init(KEY).learning for x in (curious, models)]
-  steps = [jax.jit(x.learning.compute) for x in (curious, models)]
-  raw = []
-  for _ in range(300):
-    source, noise = rng.normal(size=(2, 256, D)).astype(np.float32)
-    noise = np.float32(scale) * noise
-    given = make_inputs(source, np.zeros(256), noise)
-    embedding = layers(states[0].params.embedding.embedding)
-    error, states[0] = steps[0](states[0], given)
-    spread, states[1] = steps[1](states[1], given)
-    raw.append(float(np.mean(spread)) * float(states[1].moments.variance) ** 0.5)
-  (w, _) = embedding
-  trace = np.trace(w.T @ np.diag(scale**2) @ w)
-  np.testing.assert_allclose(np.mean(error), trace / 2, rtol=0.15)
-  assert np.mean(error) > 0.01 and raw[-1] < 0.02 * raw[0]
 
 
 # Whole updates, against float64.

@@ -8,15 +8,16 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import oracles
 import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.bonuses import dynamics, ngu, ride, tdu
+from explorax.agents.bonuses import dynamics, ngu, ride
 from explorax.agents.q import config as q_config
 from explorax.agents.q import values as values_lib
 from explorax.agents.q import windows as windows_lib
-from explorax.agents.targets import categorical, off_policy, one_step
+from explorax.agents.targets import categorical, one_step
 
 A, ATOMS, LIMIT = 3, 5, 2.0
 SUPPORT = np.linspace(-LIMIT, LIMIT, ATOMS)
@@ -81,15 +82,6 @@ def n_step(rows, b, t, n, gamma):
   return total, scale, t
 
 
-def project(z, probs):
-  """The distribution on the atoms nearest to the values z."""
-  m = np.zeros(ATOMS)
-  for value, prob in zip(np.clip(z, -LIMIT, LIMIT), probs, strict=True):
-    share = np.maximum(1 - abs(value - SUPPORT) / (SUPPORT[1] - SUPPORT[0]), 0)
-    m += prob * share
-  return m
-
-
 def test_distributions_with_an_lstm(sequence_config, make_agent, sequence_sample):
   """Divergences of three-step returns, summed over the trained rows of a window."""
   config = sequence_config(
@@ -110,7 +102,7 @@ def test_distributions_with_an_lstm(sequence_config, make_agent, sequence_sample
       total, scale, last = n_step(rows, b, t, 3, config.discount)
       best = np.argmax(online.q[0, b, last])
       probs = np.float64(jax.nn.softmax(target.logits[0, b, last, best]))
-      m = project(total + scale * SUPPORT, probs)
+      m = oracles.project(SUPPORT, total + scale * SUPPORT, probs)
       log_p = jax.nn.log_softmax(online.logits[0, b, t, rows["action"][b, t]])
       divergences.append(np.sum(m * (np.log(np.maximum(m, 1e-30)) - log_p)))
     expected.append(np.sum(divergences))
@@ -150,38 +142,6 @@ def test_noise_and_epinets_with_an_lstm(
   np.testing.assert_allclose(output.metrics["loss"], total, rtol=1e-4)
   again = update(state._replace(num_updates=jnp.int32(1)), sample)[1]
   assert again.metrics["loss"] != output.metrics["loss"]
-
-
-def test_uncertainty_and_retrace_on_windows_of_separate_members(
-  sequence_config, make_agent, sequence_sample
-):
-  """Explorers see the bonus, and exploiters learn as without it."""
-  changes = {
-    "num_members": 2,
-    "num_explorers": 2,
-    "shared_torso": False,
-    "burn_in": 2,
-    "bonus": tdu.TDUncertainty(),
-    "target": off_policy.Retrace(lambda_=0.9),
-    "exploration": exploration.Ucb(of=exploration.Thompson()),
-    "beta": exploration.Linear(0.0, 1.0, 10),
-    "max_gradient_norm": None,
-  }
-  agent = make_agent(sequence_config(**changes))
-  state, sample = start(agent), sequence_sample(0, agent)
-  update = jax.jit(agent.learner.update)
-  params = []
-  for num_updates in (0, 5):
-    new, output = update(state._replace(num_updates=jnp.int32(num_updates)), sample)
-    assert output.metrics["finite"] == 1 and output.metrics["r_int"] > 0
-    params.append(jax.device_get(new.params))
-  close = jax.tree.map(
-    lambda a, b: [np.allclose(x, y, atol=1e-7) for x, y in zip(a, b, strict=True)],
-    *params,
-  )
-  leaves = jax.tree.leaves(close, is_leaf=lambda x: isinstance(x, list))
-  for member in range(4):
-    assert all(leaf[member] for leaf in leaves) == (member < 2)
 
 
 def test_a_window_of_transitions_is_their_sum(

@@ -58,23 +58,3 @@ def test_a_masked_member_does_not_learn(problem, learn, per_step):
   sample = sample._replace(**{column: {**kept, "bootstrap_mask": mask}})
   state, _ = learn(config, [sample])
   assert members_alike(start.params, state.params) == [True, False]
-
-
-@pytest.mark.parametrize("worst", [np.nan, np.inf])
-def test_an_update_that_is_not_finite_keeps_the_old_state(problem, learn, worst):
-  """The networks, the optimiser, and the bonus; later updates go on from there."""
-  config = problem.make_config(
-    bonus=rnd.RND(hidden_sizes=(3,), output_size=2), beta=1.0, target_update_period=1
-  )
-  good = [problem.make_sample(seed, config) for seed in range(3)]
-  rows = good[2].rows
-  reward = rows["reward"].copy()
-  reward[4, 0] = worst
-  bad = good[2]._replace(rows={**rows, "reward": reward})
-  before, _ = learn(config, good[:2])
-  state, output = learn(config, [*good[:2], bad])
-  jax.tree.map(np.testing.assert_array_equal, before, state)
-  assert output.metrics["finite"] == 0.0
-  state, output = learn(config, [good[0], bad, good[1]])
-  jax.tree.map(np.testing.assert_array_equal, before, state)
-  assert output.metrics["finite"] == 1.0

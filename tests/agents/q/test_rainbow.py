@@ -7,6 +7,7 @@ import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
+import oracles
 import pytest
 
 from explorax import exploration
@@ -58,19 +59,6 @@ def log_probs(params: Tree, x: np.ndarray) -> np.ndarray:
 ATOMS = np.linspace(-LIMIT, LIMIT, N)
 
 
-def project(values: np.ndarray, probs: np.ndarray) -> np.ndarray:
-  """Bellemare et al. (2017), algorithm 1, its loop as printed."""
-  m, width = np.zeros(N), 2 * LIMIT / (N - 1)
-  for value, prob in zip(values, probs, strict=True):
-    b = (min(max(value, -LIMIT), LIMIT) + LIMIT) / width
-    low, high = int(np.floor(b)), int(np.ceil(b))
-    m[low] += prob * (high - b)
-    m[high] += prob * (b - low)
-    if low == high:
-      m[low] += prob
-  return m
-
-
 def targets(config, params: Tree, target_params: Tree, rows: dict) -> np.ndarray:
   """m of every transition, `[B, N]`."""
   result = []
@@ -83,7 +71,7 @@ def targets(config, params: Tree, target_params: Tree, rows: dict) -> np.ndarray
     x = rows["observation"][b, t].astype(np.float64)
     selector = np.exp(log_probs(params, x)) @ ATOMS
     probs = np.exp(log_probs(target_params, x)[np.argmax(selector)])
-    result.append(project(total + scale * ATOMS, probs))
+    result.append(oracles.project(ATOMS, total + scale * ATOMS, probs))
   return np.array(result)
 
 
@@ -153,45 +141,6 @@ def test_an_update_of_distributions(rainbow, make_sample, gradient_of):
     np.testing.assert_allclose(
       changed[layer][name] - params[layer][name], step, atol=1e-5
     )
-
-
-def means_of(params: Any, shapes: Any) -> Any:
-  """The means of a noisy torso and head as the parameters of a perceptron."""
-  means = [
-    layer[f"{name}_mu"]
-    for layer in (*params.torso.values(), *params.heads.values())
-    for name in ("b", "w")
-  ]
-  shaped, tree = jax.tree.flatten(shapes)
-  arrays = [jnp.reshape(m, s.shape) for m, s in zip(means, shaped, strict=True)]
-  return jax.tree.unflatten(tree, arrays)
-
-
-def test_noisy_dqn_without_its_noise_learns_as_dqn(make_config, compiled, make_sample):
-  """The same loss, and the same step of the means, if both begin alike."""
-  settings = {"learning_rate": 0.05, "optimizer_eps": 1e-2}
-  plain = make_config(**settings)
-  plain_init, plain_update = compiled(plain)
-  init, update = compiled(make_config(**settings, noisy_sigma=0.5, noisy_torso=True))
-  start = init(jax.random.PRNGKey(0))
-  params = silenced(jax.tree.map(lambda p: p + 0.1, start.params))
-  # Other values than the online network's.
-  target = silenced(jax.tree.map(lambda p: 1.5 * p - 0.1, start.params))
-  state = plain_init(jax.random.PRNGKey(0))
-  shapes = jax.eval_shape(lambda: state.params)
-  state = state._replace(
-    params=means_of(params, shapes), target_params=means_of(target, shapes)
-  )
-  start = start._replace(params=params, target_params=target)
-  sample = make_sample(0, plain)
-  expected, expected_output = plain_update(state, sample)
-  new, output = update(start, sample)
-  np.testing.assert_allclose(output.priorities, expected_output.priorities, rtol=1e-4)
-  jax.tree.map(
-    lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5),
-    means_of(new.params, shapes),
-    expected.params,
-  )
 
 
 def test_each_update_draws_new_noise(rainbow, make_sample):
@@ -277,27 +226,6 @@ IMAGE = specs.EnvironmentSpec(
   dm_env.specs.BoundedArray((6, 7, 2), np.uint8, 0, 255),
   dm_env.specs.DiscreteArray(A),
 )
-
-
-def test_images_are_convolved_and_learnt_from(make_config, make_sample):
-  config = make_config(**{**RAINBOW, "n_step": 1})
-  agent = q_agent.make_agent(config, IMAGE)
-  assert agent.encoding.spec.dtype == np.uint8
-  learner = agent.learner
-  state = jax.jit(learner.init)(jax.random.PRNGKey(0))
-  names = [str(path) for path, _ in jax.tree_util.tree_leaves_with_path(state.params)]
-  assert sum("conv2_d" in name for name in names) == 4  # Two layers, w and b.
-
-  sample = make_sample(0, config)
-  rng = np.random.default_rng(0)
-  frames = rng.integers(0, 256, (6, 2, 6, 7, 2), dtype=np.uint8)
-  sample = sample._replace(rows={**sample.rows, "observation": frames})
-  new, output = jax.jit(learner.update)(state, sample)
-  assert output.metrics["finite"] == 1.0
-  for path, moved in jax.tree_util.tree_leaves_with_path(
-    jax.tree.map(lambda a, b: np.any(a != b), state.params, new.params)
-  ):
-    assert moved, path
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize(
-  "changes", [DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED, HEADS]
+  "changes", [{}, DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED, HEADS]
 )
 def test_three_updates(make_config, compiled, make_sample, adam, gradient_of, changes):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.

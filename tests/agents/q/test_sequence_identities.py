@@ -6,13 +6,12 @@ import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from explorax import exploration
 from explorax.agents import types, updates
 from explorax.agents.bonuses import ngu
 from explorax.agents.q import mixture
-from explorax.agents.targets import off_policy, one_step
+from explorax.agents.targets import off_policy
 
 
 def assert_equal(a, b):
@@ -45,46 +44,6 @@ def test_the_target_policy_can_be_the_exploring_one(
       assert_equal(expected.params, state.params)
     else:
       assert output.metrics["loss"] != other.metrics["loss"]
-
-
-@pytest.mark.parametrize(
-  "windows", [{}, {"sequence_length": 1, "sequence_period": 1, "lstm_size": 0}]
-)
-def test_heads_of_a_sum_learn_as_separate_agents(
-  sequence_config, make_agent, sequence_sample, compiled, windows
-):
-  """And the torso, with an LSTM or without, from the mean of their gradients."""
-  # Adam's first step is −g / (|g| + 1).
-  settings = {"learning_rate": 1.0, "optimizer_eps": 1.0, "max_gradient_norm": None}
-  if windows:
-    settings |= {**windows, "burn_in": 0, "target": one_step.DoubleQ()}
-  config = sequence_config(num_members=3, sum_over_members=True, **settings)
-  sample = sequence_sample(0, make_agent(config))
-  init, update = compiled(config)
-  state = init(jax.random.PRNGKey(0))
-  state = state._replace(target_params=init(jax.random.PRNGKey(1)).params)
-
-  def gradient(update, state):
-    new, _ = update(state, sample)
-    steps = jax.tree.map(lambda a, b: b - a, state.params, new.params)
-    return jax.tree.map(lambda x: -x / (1 - abs(x)), jax.device_get(steps))
-
-  gradients = []
-  alone, update_alone = compiled(sequence_config(**settings))
-  for k in range(3):
-    pick = lambda p: p._replace(heads=jax.tree.map(lambda x: x[k : k + 1], p.heads))  # noqa: B023, E731
-    params, target_params = pick(state.params), pick(state.target_params)
-    one = alone(jax.random.PRNGKey(0))._replace(
-      params=params, target_params=target_params
-    )
-    gradients.append(gradient(update_alone, one))
-  found = gradient(update, state)
-  same = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-6)  # noqa: E731
-  join = lambda *each: np.concatenate(each)  # noqa: E731
-  mean = lambda *each: np.mean(each, axis=0)  # noqa: E731
-  jax.tree.map(same, found.heads, jax.tree.map(join, *(x.heads for x in gradients)))
-  jax.tree.map(same, found.torso, jax.tree.map(mean, *(x.torso for x in gradients)))
-  assert max(abs(x).max() for x in jax.tree.leaves(found.torso)) > 0.01
 
 
 def test_padding_changes_nothing(sequence_config, make_agent, sequence_sample, learn):
@@ -137,17 +96,6 @@ def test_relabelling():
     counts = np.bincount(drawn[:, i], minlength=4)
     assert counts[i] == 0 and np.all(np.delete(counts, i) > 40)
   np.testing.assert_array_equal(mixture.relabel(keys[0], policy, 0.0, 1), policy)
-
-
-def test_max_abs_td_bounds_the_gradient():
-  td, mask = jnp.array([[-3.0, 0.5, 2.0]]), jnp.ones((3, 1))
-
-  def loss(td):
-    return updates.ensemble_loss(td, mask, 1.0)
-
-  np.testing.assert_allclose(loss(td), [2.5, 0.125, 1.5])
-  gradient = jax.grad(lambda x: jnp.sum(loss(x)))(td)
-  np.testing.assert_allclose(gradient, [[-1.0, 0.5, 1.0]])
 
 
 def test_actors_policies_of_a_mixture(sequence_config, make_agent):

@@ -8,6 +8,7 @@ finite differences, the targets and whatever lies in the burn-in held fixed.
 import jax
 import jax.numpy as jnp
 import numpy as np
+import oracles
 import pytest
 
 from explorax import exploration
@@ -27,15 +28,6 @@ def one_hot(index, size):
   return np.array([float(i == index) for i in range(size)])
 
 
-def h(z):
-  return np.sign(z) * (np.sqrt(abs(z) + 1) - 1) + EPS * z
-
-
-def h_inv(z):
-  root = np.sqrt(1 + 4 * EPS * (abs(z) + 1 + EPS))
-  return np.sign(z) * (((root - 1) / (2 * EPS)) ** 2 - 1)
-
-
 def linear(p, x):
   return x @ p["w"] + p["b"]
 
@@ -46,10 +38,8 @@ def step(params, x, action, reward, r_int, policy, hidden, cell):
   features = np.maximum(linear(torso["perceptron_torso"], x), 0)
   policy = one_hot(policy, NUM_POLICIES)
   inputs = np.concatenate([features, one_hot(action, 3), [reward], [r_int], policy])
-  gates = linear(torso["lstm/input"], inputs) + hidden @ torso["lstm"]["w_h"]
-  i, g, f, o = np.split(gates, 4)
-  cell = sigmoid(f + 1) * cell + sigmoid(i) * np.tanh(g)
-  hidden = sigmoid(o) * np.tanh(cell)
+  of_input, w_h = linear(torso["lstm/input"], inputs), torso["lstm"]["w_h"]
+  hidden, cell = oracles.lstm_step(of_input, w_h, hidden, cell)
 
   def branch(name):
     p = {k: {n: w[0] for n, w in v.items()} for k, v in heads.items()}
@@ -95,7 +85,7 @@ class Window:
   def targets(self, q, target_q, beta, gamma):
     """h of transformed Retrace's returns (appendix E), `[T]`."""
     rows, targets = self.rows, []
-    values = h_inv(target_q)
+    values = oracles.h_inv(target_q, EPS)
 
     def policy(t):
       pi = np.full(3, TARGET_EPSILON / 3)
@@ -118,7 +108,7 @@ class Window:
           ratio = policy(s)[self.actions[s]] / rows["behaviour_prob"][s]
           product *= gamma * rows["discount"][s - 1] * LAMBDA * min(1.0, ratio)
         total += product * delta(s)
-      targets.append(h(total))
+      targets.append(oracles.h(total, EPS))
     return np.array(targets)
 
   def errors(self, q, targets):
@@ -267,7 +257,9 @@ def test_losses_targets_and_priorities(ngu, sequence_sample):
       output.metrics["td_error"], np.mean(abs(every)), rtol=1e-4
     )
     bound = max(window.largest for window in reference.windows) / (1 - GAMMA_MAX)
-    np.testing.assert_allclose(output.metrics["q_bound"], h(bound), rtol=1e-4)
+    np.testing.assert_allclose(
+      output.metrics["q_bound"], oracles.h(bound, EPS), rtol=1e-4
+    )
     np.testing.assert_allclose(
       output.priorities, reference.priorities(), rtol=1e-4, atol=1e-6
     )
@@ -299,15 +291,3 @@ def test_the_gradient_is_that_of_finite_differences(ngu, sequence_sample):
       np.testing.assert_allclose(taken[index], expected, rtol=2e-2, atol=2e-3)
       largest = max(largest, abs(expected))
   assert largest > 0.02
-
-
-def test_the_bonus_reaches_the_targets(ngu, sequence_sample):
-  """That the windows above are such that β, γ and the end of r_int matter."""
-  agent, state, _ = ngu
-  reference = Reference(agent, state, sequence_sample(0, agent))
-  assert {w.policy for w in reference.windows} == {0, 1, 2}
-  window = next(w for w in reference.windows if w.policy == 2)
-  q = window.unroll(reference.base, reference.base)
-  with_bonus = window.targets(q, q, BETA, GAMMA_MIN)
-  without = window.targets(q, q, 0.0, GAMMA_MIN)
-  assert np.max(abs(with_bonus - without)) > 0.01

@@ -273,27 +273,6 @@ def test_transitions_of_the_golden_table(filled, collect, n, expected, end):
   np.testing.assert_array_equal(batch.member_mask[:, 0], np.ones((len(expected), 2)))
 
 
-def test_masks_of_members_are_the_first_rows(declare, make_replay, collect):
-  extras = {"bootstrap_mask": ((3,), np.float32)}
-  spec = transitions_spec(2, extras=(), first_row_extras=("bootstrap_mask",))
-  agent = declare(spec, extras)
-  replay = make_replay(agent)
-  adder = adder_lib.WindowAdder(agent, replay.writer())
-  adder.add_first(dm_env.restart(np.float32(1)))
-  adder.add(0, dm_env.transition(0.0, np.float32(2)), {"bootstrap_mask": (1, 0, 1)})
-  adder.add(0, dm_env.termination(0.0, np.float32(3)), {"bootstrap_mask": (0, 1, 0)})
-  adder.add_last({"bootstrap_mask": (1, 1, 1)})
-  windows = collect(replay, num_batches=10)
-  rows, first = (
-    {c: np.stack([windows[x][i][c] for x in (1.0, 2.0)]) for c in windows[1.0][i]}
-    for i in (1, 2)
-  )
-  sample = types.Sample(rows, first, np.ones(2, np.float32), np.int32(2))
-  batch = make_windows(sample, 0.9, 3, "transition", n_step=2)
-  np.testing.assert_array_equal(batch.member_mask[:, 0], [[1, 0, 1], [0, 1, 0]])
-  assert not np.any(batch.stored)
-
-
 @pytest.mark.parametrize("n", [1, 3])
 def test_capacity_is_in_environment_steps_and_the_oldest_go(filled, collect, n):
   replay, adder = filled(transitions_spec(n, capacity=8))

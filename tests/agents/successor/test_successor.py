@@ -7,7 +7,6 @@ import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from explorax import exploration
 from explorax.agents import types
@@ -213,17 +212,6 @@ def test_the_posterior_counts_what_replay_holds():
   np.testing.assert_allclose(
     states[0].posterior.mean, states[1].posterior.mean, rtol=1e-2
   )
-
-
-@pytest.mark.parametrize("worst", [np.nan, 1e30])
-def test_a_non_finite_update_keeps_the_old_state(worst):
-  init, update = compiled(make_config())
-  before, _ = update(init(jax.random.PRNGKey(0)), make_sample(0))
-  reward = np.zeros((B, 2), np.float32)
-  reward[2, 0] = worst
-  after, output = update(before, make_sample(1, reward=reward))
-  jax.tree.map(np.testing.assert_array_equal, before, after)
-  assert output.metrics["finite"] == 0.0
 
 
 def act(agent, posterior, psi_params, episodes: int, evaluation: bool = False):

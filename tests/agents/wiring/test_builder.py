@@ -1,9 +1,5 @@
 """The builder's five pieces work together."""
 
-import ast
-import pathlib
-
-import acme
 import fakes
 import jax
 import numpy as np
@@ -53,12 +49,3 @@ def test_the_pieces_of_the_builder_work_together(backend):
     replay.close()
   changed = jax.tree.map(lambda a, b: not np.array_equal(a, b), before, after)
   assert any(jax.tree.leaves(changed))
-
-
-def test_the_methods_are_those_of_acmes_builder():
-  """Its source is read, since it cannot be imported."""
-  path = pathlib.Path(acme.__file__).parent / "agents/jax/builders.py"
-  tree = ast.parse(path.read_text(encoding="utf-8"))
-  theirs = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-  ours = {name for name in vars(builder_lib.Builder) if not name.startswith("_")}
-  assert ours == {name for name in theirs if name.startswith("make_")}
