@@ -203,16 +203,14 @@ class Learner:
       state.bonus_state.training, windows.observations(), windows.action, num_real
     )
 
+  def copy(self, state: LearnerState) -> LearnerState:
+    return state._replace(target_params=state.params)
+
   def params(self, state: LearnerState) -> values_lib.Weights:
     bonus: Any = ()
     if self.training is not None:
       bonus = self.training.weights(state.bonus_state.training)
     return values_lib.Weights(state.params, state.prior_params, bonus)
-
-
-def copy_target(state: LearnerState) -> LearnerState:
-  """The state with the online network as target network."""
-  return state._replace(target_params=state.params)
 
 
 def make_learner(
@@ -226,14 +224,7 @@ def make_learner(
   metrics = metric_names(config)
   if learner.training is not None:
     metrics += learner.training.metrics
-  return updates.make_learner(
-    learner.init,
-    learner.update,
-    copy_target,
-    learner.params,
-    config.target_update_period,
-    metrics,
-  )
+  return updates.make_core(learner, config.target_update_period, metrics)
 
 
 def metric_names(config: config_lib.QConfig) -> tuple[str, ...]:

@@ -142,6 +142,12 @@ class Learner:
     metrics |= updates.q_bound(largest, self.config.discount)
     return updates.finish(finite, copied(new), old, value, sizes, metrics)
 
+  def copy(self, state: LearnerState) -> LearnerState:
+    return state._replace(target_psi=state.params.psi)
+
+  def params(self, state: LearnerState) -> Weights:
+    return Weights(state.params.psi, state.posterior)
+
   def _posterior(
     self, regression: exploration.Regression, count: jax.Array
   ) -> exploration.WeightPosterior:
@@ -156,11 +162,5 @@ def make_learner(
 ) -> types.LearnerCore:
   """The LearnerCore of a config; the arguments are those of `Learner`."""
   learner = Learner(config, features, updates.adam(config.learning_rate))
-  return updates.make_learner(
-    learner.init,
-    learner.update,
-    lambda state: state._replace(target_psi=state.params.psi),
-    lambda state: Weights(state.params.psi, state.posterior),
-    config.target_update_period,
-    ("td_error", "q", *(("q_bound",) if config.discount < 1 else ())),
-  )
+  metrics = ("td_error", "q", *(("q_bound",) if config.discount < 1 else ()))
+  return updates.make_core(learner, config.target_update_period, metrics)

@@ -55,15 +55,11 @@ def import_reverb_replay() -> types_lib.ModuleType:
 class Builder:
   """Makes the five parts of Acme's `ActorLearnerBuilder` from an Agent.
 
-  The same as in Acme 0.2.4: the names of the five methods, and what each of them makes.
-  The actor is an `acme.core.Actor`, the learner an `acme.core.Learner` and the adder an
-  `acme.adders.Adder`.
-
-  Different: this class is not a subclass, because `acme.agents.jax.builders` cannot be
-  imported with the versions of jax that are used here, and Acme's layouts do not take
-  it. It is made for one Agent, which contains the spec, the networks and the policy, so
-  that these are no arguments. Replay is one object, in memory or in Reverb, in place of
-  Reverb's tables and client. The dataset yields (keys, Sample). There is no counter.
+  The five methods have the names of Acme 0.2.4's and make an `acme.core.Actor`, an
+  `acme.core.Learner` and an `acme.adders.Adder`. It is no subclass, because
+  `acme.agents.jax.builders` cannot be imported with the versions of jax that are used
+  here. The Agent contains the spec, the networks and the policy, so that these are no
+  arguments. Replay is one object; the dataset yields (keys, Sample).
   """
 
   def __init__(self, agent: types.Agent):
@@ -115,11 +111,10 @@ class Builder:
     evaluation: bool = False,
   ) -> actor_lib.Actor:
     """An actor in as many environments as there are adders; in one without them."""
-    core = self._agent.actor(evaluation=evaluation)
     num_envs = max(1, len(adders))
     return actor_lib.Actor(
       self._agent,
-      core,
+      self._agent.actor(evaluation=evaluation),
       variables,
       key,
       adders,

@@ -131,14 +131,14 @@ class Targeted(NamedTuple):
   num_updates: jax.Array
 
 
-def targeted_core() -> types.LearnerCore:
+class AddsWithTarget:
   """Adds the reward to a vector, which is copied to its target every 3 updates."""
 
-  def init(key):
+  def init(self, key):
     w = jax.random.normal(key, (5,))
     return Targeted(w, w, w + 1, jnp.int32(0))
 
-  def update(state, sample, copied):
+  def update(self, state, sample, copied):
     total = jnp.sum(sample.rows["reward"] + jnp.mean(state.target))
     finite = jnp.isfinite(total)
     new = state._replace(w=state.w + total, num_updates=state.num_updates + 1)
@@ -146,10 +146,15 @@ def targeted_core() -> types.LearnerCore:
       finite, copied(new), state, total, sample.rows["reward"][:, 0], {}
     )
 
-  def copy(state):
+  def copy(self, state):
     return state._replace(target=state.w)
 
-  return updates.make_learner(init, update, copy, lambda state: {"w": state.w}, 3, ())
+  def params(self, state):
+    return {"w": state.w}
+
+
+def targeted_core() -> types.LearnerCore:
+  return updates.make_core(AddsWithTarget(), 3, ())
 
 
 def test_the_host_copies_the_target_network_when_the_update_does():
