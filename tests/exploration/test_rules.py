@@ -21,16 +21,11 @@ _RULES = [
   exploration.Greedy(num_members=2),
   exploration.EpsilonGreedy(0.3),
   exploration.EpsilonGreedy(exploration.Linear(1.0, 0.2, 100), ladder=7.0),
-  exploration.EpsilonGreedy(exploration.Alternating()),
   exploration.EzGreedy(0.3),
-  exploration.EzGreedy(
-    exploration.Linear(1.0, 0.2, 100), duration=exploration.UniformDuration(3)
-  ),
   exploration.EzGreedy(
     0.5, of=exploration.Thompson(), duration=exploration.ExponentialDuration(0.7)
   ),
   exploration.EzGreedy(0.5, of=exploration.EpsilonGreedy(0.5, exploration.Ucb1())),
-  exploration.Boltzmann(0.5),
   exploration.Boltzmann(exploration.Linear(1.0, 0.1, 100), of=exploration.Thompson(3)),
   exploration.MajorityVote(),
   exploration.EpsilonGreedy(0.4, of=exploration.MajorityVote()),
@@ -38,10 +33,8 @@ _RULES = [
   exploration.EpsilonGreedy(0.4, of=exploration.Ucb(scale=1.0, ddof=1)),
   exploration.Thompson(),
   exploration.EpsilonGreedy(0.4, of=exploration.Thompson(period_steps=3)),
-  exploration.EpsilonGreedy(0.4, of=exploration.Boltzmann(0.5)),
   exploration.Ucb(scale=0.5, ddof=1, of=exploration.Thompson()),
   exploration.Ucb1(),
-  exploration.EpsilonGreedy(0.4, of=exploration.Ucb1(scale=1.0)),
 ]
 # Whole numbers, so that votes, means and members' values have ties among them.
 _Q = jnp.array([[1.0, 1.0, 0.0], [0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [2.0, 2.0, 0.0]])

@@ -93,11 +93,10 @@ def act(core, params, num_episodes):
   return np.reshape(actions, (num_episodes, -1)), states
 
 
-@pytest.mark.parametrize("explorers", [{}, TDU], ids=["one epinet", "explorers"])
 def test_an_index_is_followed_for_an_episode(
-  make_config, make_agent, compiled, evaluate, explorers
+  make_config, make_agent, compiled, evaluate
 ):
-  config = make_config(**EPINET, **explorers)
+  config = make_config(**EPINET, **TDU)
   agent = make_agent(config)
   weights = make_weights(compiled, config)
   actions, states = act(agent.actor(), weights, num_episodes=6)
@@ -114,12 +113,11 @@ def test_an_index_is_followed_for_an_episode(
   assert len(np.unique(actions, axis=0)) > 1
 
 
-@pytest.mark.parametrize("explorers", [{}, TDU], ids=["one epinet", "explorers"])
 def test_evaluation_acts_on_the_base_network(
-  make_config, make_agent, compiled, evaluate, explorers
+  make_config, make_agent, compiled, evaluate
 ):
   """That of the exploiters."""
-  config = make_config(**EPINET, **explorers)
+  config = make_config(**EPINET, **TDU)
   agent = make_agent(config)
   weights = make_weights(compiled, config)
   actions, states = act(agent.actor(evaluation=True), weights, num_episodes=2)

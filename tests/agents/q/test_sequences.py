@@ -110,14 +110,7 @@ def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
 
 
 @pytest.mark.newest
-@pytest.mark.parametrize(
-  ("replay", "truncate"),
-  [
-    ("memory", False),
-    pytest.param("reverb", True, marks=pytest.mark.reverb),
-  ],
-)
-def test_what_was_acted_is_unrolled_again(replay, truncate):
+def test_what_was_acted_is_unrolled_again():
   """From a stored state, the learner's unroll arrives at the next stored state.
 
   So the state kept is the one before the window's first row, and what lags (a_{t−1},
@@ -145,13 +138,13 @@ def test_what_was_acted_is_unrolled_again(replay, truncate):
   environment = standard.StandardEnvironment(
     fakes.FakeEnvironment(
       episode_length=11,
-      truncate=truncate,
+      truncate=True,
       reward=lambda t, action: 0.1 * t + action,
     )
   )
   agent = q_agent.make_agent(config, factory.spec(environment))
   builder = builder_lib.Builder(agent)
-  store = builder.make_replay_tables(replay, 0)
+  store = builder.make_replay_tables("memory", 0)
   adder = builder.make_adder(store)
   batches = builder.make_dataset_iterator(store)
   learner = builder.make_learner(jax.random.PRNGKey(0), batches, store)
