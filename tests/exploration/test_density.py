@@ -1,7 +1,6 @@
 """The density of pictures, against dictionaries and loops."""
 
 import collections
-import itertools
 import math
 
 import jax
@@ -92,32 +91,6 @@ def test_contexts_that_share_a_row_share_what_is_learnt():
     expected, plain = observe(plain, jnp.asarray(picture))
     np.testing.assert_allclose(gain, expected, rtol=1e-5)
   np.testing.assert_allclose(crowded.log_odds, 0.0, atol=1e-6)
-
-
-def test_the_bonus_falls_with_repetition_and_stays_high_for_new_pictures():
-  rng = np.random.default_rng(0)
-  old, new = jnp.asarray(rng.integers(0, 8, (2, 6, 6)))
-  model, bonuses = exploration.init_density(36), []
-  observe = jax.jit(exploration.observe_picture)
-  for _ in range(60):
-    gain, model = observe(model, old)
-    bonuses.append(float(exploration.pseudo_count_bonus(gain)))
-  assert all(a >= b for a, b in itertools.pairwise(bonuses))
-  assert bonuses[-1] < 0.2 * bonuses[0]
-  gain, model = observe(model, new)
-  assert exploration.pseudo_count_bonus(gain) > 0.9 * bonuses[0]
-
-
-def test_one_pixel_counts_visits():
-  """ρ = (n + 1/L) / (N + 1) at the n-th of N visits."""
-  model = exploration.init_density(1, 50, depth=0, num_buckets=1)
-  observe, total = jax.jit(exploration.observe_picture), 0
-  for level, visits in ((3, 9), (7, 5)):
-    for n in range(visits):
-      gain, model = observe(model, jnp.full((1, 1), level))
-      before, after = (n + 0.02) / (total + 1), (n + 1.02) / (total + 2)
-      np.testing.assert_allclose(gain, np.log(after / before), rtol=1e-4)
-      total += 1
 
 
 def test_bonus_is_its_formula():

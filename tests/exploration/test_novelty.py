@@ -130,19 +130,6 @@ def test_a_revisit_far_from_the_origin_is_recognised():
   assert novel > 10 * familiar
 
 
-def test_the_oldest_is_forgotten_first():
-  state = exploration.init_episodic_memory(3, 1)
-  for x in (0.0, 10.0, 20.0, 30.0):
-    _, state = exploration.episodic_novelty(state, jnp.full((1,), x), 1)
-  np.testing.assert_array_equal(np.sort(state.embeddings[:, 0]), [10.0, 20.0, 30.0])
-  # Asked while 10 is the oldest, it is still known; one step later it is not.
-  known, _ = exploration.episodic_novelty(state, jnp.full((1,), 10.0), 1)
-  _, state = exploration.episodic_novelty(state, jnp.full((1,), 40.0), 1)
-  forgotten, _ = exploration.episodic_novelty(state, jnp.full((1,), 10.0), 1)
-  assert known == pytest.approx(1.0 / 1.001)
-  assert forgotten > 10.0
-
-
 @pytest.mark.parametrize(
   ("size", "k"),
   [(1, 1), (1024, 300), (1025, 10), (3000, 300), (30_000, 10)],

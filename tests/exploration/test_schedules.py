@@ -107,11 +107,6 @@ class Settings(ranges.Checked):
   rate: schedules.LearningRate = 1e-3
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, LINEAR, PIECEWISE, ALTERNATING])
-def test_a_schedule_within_the_range_is_accepted(epsilon):
-  Settings(epsilon=epsilon)
-
-
 @pytest.mark.parametrize(
   "epsilon",
   [
