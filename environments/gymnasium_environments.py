@@ -67,10 +67,6 @@ class GymnasiumEnvironment(dm_env.Environment):
     """The environment."""
     return self._environment
 
-  def seed_next_reset(self, seed: int) -> None:
-    """Seeds the environment again, at its next reset."""
-    self._seed = seed
-
   def reset(self) -> dm_env.TimeStep:
     result = self._environment.reset(seed=self._seed)
     observation, _ = self._values("reset", result, _RESET)

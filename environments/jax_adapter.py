@@ -29,7 +29,8 @@ class JaxEnvironment(dm_env.Environment):
     params = environment.default_params() if params is None else params
     # On the device, with fixed dtypes: neither transferred nor compiled again.
     self._params = jax.tree.map(jax.numpy.asarray, params)
-    self.seed_next_reset(seed)
+    # A key made directly from the seed would repeat for seeds 2³² apart.
+    self._key = jax.random.PRNGKey(np.random.SeedSequence(seed).generate_state(1)[0])
     self._state: jax_types.State = None
     self._reset_next_step = True
 
@@ -37,11 +38,6 @@ class JaxEnvironment(dm_env.Environment):
   def pure(self) -> tuple[jax_types.Environment, jax_types.Params]:
     """The environment and its parameters, for programs that scan or vmap them."""
     return self._environment, self._params
-
-  def seed_next_reset(self, seed: int) -> None:
-    """Seeds the environment again, at its next reset."""
-    # A key made directly from the seed would repeat for seeds 2³² apart.
-    self._key = jax.random.PRNGKey(np.random.SeedSequence(seed).generate_state(1)[0])
 
   def reset(self) -> dm_env.TimeStep:
     self._key, self._state, timestep = _advance(

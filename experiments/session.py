@@ -172,11 +172,11 @@ class Session:
       error = error or unfinished
     if checkpoints.problem and error is None:
       error = errors.OutputError(checkpoints.problem)
-    if weights:
+    folder = "" if self.config.num_seeds == 1 else f"seed{self.config.seed}/"
+    file, given = f"{folder}{trained.FILE}", self.directory.given
+    if (self.directory.path / file).exists():
       kind = "last good weights" if error else "weights"
-      folder = "" if self.config.num_seeds == 1 else f"seed{self.config.seed}/"
-      file = self.directory.given / f"{folder}{trained.FILE}"
-      console.line(f"\nThe {kind} are in {file}, the rest in {self.directory.given}.")
+      console.line(f"\nThe {kind} are in {given / file}, the rest in {given}.")
     return error, status
 
   def _write(self, error: BaseException) -> None:

@@ -34,16 +34,6 @@ class Shapes(Pure):
     return (jnp.zeros(3) + jnp.zeros(2))[0]  # here
 
 
-class OneValue(Pure):
-  def reset(self, key):
-    return jnp.zeros(2)
-
-
-class ThreeValues(Pure):
-  def step(self, key, time, action):
-    return jnp.zeros(2), time, 1.0
-
-
 class NanReward(Pure):
   def reward(self, time):
     return jnp.where(time == 3, jnp.nan, 1.0)
@@ -66,23 +56,13 @@ def _code(tmp_path, monkeypatch):
   pathlib.Path("my_failing_code.py").write_text(CODE)
 
 
-@pytest.mark.parametrize(
-  ("name", "words"),
-  [
-    ("Shapes", ["here"]),
-    ("Crashing", ["here"]),
-    ("OneValue", ["reset()", "(observation, state)"]),
-    ("ThreeValues", ["step()", "3 values", "(observation, state, reward, done"]),
-  ],
-)
-def test_the_users_line_or_method_is_shown(name, words, capsys):
+@pytest.mark.parametrize("name", ["Shapes", "Crashing"])
+def test_the_users_line_is_shown(name, capsys):
   assert run.main([*TINY, f"--env=my_failing_code:{name}"]) != 0
   err = capsys.readouterr().err
-  assert "gymnax_adapter" not in err
   lines = [i for i, x in enumerate(CODE.splitlines(), start=1) if "# here" in x]
   shown = {int(x) for x in re.findall(r"my_failing_code\.py:(\d+)", err)}
-  for word in words:
-    assert (shown & {*lines}) if word == "here" else word in err, err
+  assert shown & {*lines} and "gymnax_adapter" not in err, err
 
 
 @pytest.mark.parametrize("runner", ["local", "device"])
