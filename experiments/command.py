@@ -64,9 +64,8 @@ def main(
     flags: dataclasses whose fields are the command's flags, beside `Common`.
     do: (flag → value, command line) → the exit code, or the work that remains after
       all checks.
-    introduction: help text above the flags.
-    outro: help text below the flags.
-    positional: the name under which `do` gets positional arguments; '' refuses them.
+    introduction, outro: help text above and below the flags.
+    positional: see `flags.parse`.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
   for stream in (sys.stdout, sys.stderr):

@@ -10,7 +10,7 @@ import json
 import math
 import pathlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from explorax import notation, ranges
@@ -40,12 +40,6 @@ MAY_CHANGE_ON_RESUME = _OF_A_COMMAND | {
   *("eval_every", "eval_episodes", "eval_steps", "video"),
 }
 _LIMITS = ("episodes", "steps")
-# The runners that read a setting; the others refuse it.
-_READERS = {
-  "workers": (LOCAL, DEVICE),
-  "num_actors": (DISTRIBUTED,),
-  "ray_address": (DISTRIBUTED,),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,8 +161,7 @@ class RunConfig(ranges.Checked):
         object.__setattr__(self, name, value)
     if "output" not in chosen:
       object.__setattr__(self, "output", default_output(self))
-    for refusal in _refusals(self, chosen):
-      raise ValueError(refusal)
+    _check_combinations(self, chosen)
 
   def _defaults(self) -> dict[str, Any]:
     """The values of fields that were not given, for the runner and environment."""
@@ -254,12 +247,7 @@ class RunConfig(ranges.Checked):
 
 
 def from_flags(values: Mapping[str, Any]) -> RunConfig:
-  """The settings from the values of flags; others than a run's are left out.
-
-  Raises:
-    SetUpError: for an invalid value, a flag that nothing reads, or a missing agent or
-      environment.
-  """
+  """The settings from the values of flags; others than a run's are left out."""
   known = flags.of(RunConfig)
   given = {
     flag.field.name: values[name] for name, flag in known.items() if name in values
@@ -274,11 +262,7 @@ def from_flags(values: Mapping[str, Any]) -> RunConfig:
 
 
 def check_agent(name: str) -> None:
-  """Refuses an agent that no file of `presets` has; importing them takes a second.
-
-  Raises:
-    SetUpError: with names that resemble it.
-  """
+  """Refuses an agent that no file of `presets` has; importing them takes a second."""
   known: list[str] = []
   for file in (pathlib.Path(__file__).parent / "presets").glob("*.py"):
     known += re.findall(r'preset\(\s*"(\w+)"', file.read_text("utf-8"), re.IGNORECASE)
@@ -290,11 +274,7 @@ def check_agent(name: str) -> None:
 
 
 def from_record(record: Any) -> RunConfig:
-  """The settings in a config.json; those of a command are left out.
-
-  Raises:
-    ValueError: if it is none.
-  """
+  """The settings in a config.json; those of a command are left out."""
   if not is_record(record):
     raise ValueError("it is not the config.json of a run")
   names = {field.name for field in dataclasses.fields(RunConfig)} - _OF_A_COMMAND
@@ -339,32 +319,38 @@ def check_resumable(
 
   Args:
     path: the run's directory, as it was given.
-    recorded: the run's config.json.
-    requested: the command's config.json.
-
-  Raises:
-    OutputError: with the settings that differ, and both values.
+    recorded, requested: the config.json of the run, and of the command.
   """
   names = {f.name for f in dataclasses.fields(RunConfig)} - MAY_CHANGE_ON_RESUME
   if recorded.get("runner") == DEVICE and (recorded.get("num_seeds") or 1) > 1:
     names |= {"eval_every", "video"}  # They make separate runs of one program.
-  now = json.loads(json.dumps(requested))  # Tuples as lists, as in the file.
-  found = [
-    f"{name} is {json.dumps(old)} there, but {json.dumps(new)} here"
-    for name, old, new in _differences(recorded, now, ("config", *sorted(names)))
+  old = _flat({name: recorded.get(name) for name in ("config", *sorted(names))})
+  new = _flat({name: requested.get(name) for name in ("config", *sorted(names))})
+  changes = [
+    f"{name} is {old.get(name)} there, but {new.get(name)} here"
+    for name in old | new
+    if old.get(name) != new.get(name)
   ]
-  found += [
+  changes += [
     f"{name} is {recorded.get(name)} there, but only {requested.get(name)} here"
     for name in _LIMITS
     if _limit(requested, name) < _limit(recorded, name)
   ]
-  if found:
-    more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+  if changes:
+    more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
     raise errors.OutputError(
       f"--output={path} already holds a run with other settings: "
-      f"{'; '.join(found[:5])}{more}. Choose another --output for a new run; or resume "
-      f"that one with --config={path / 'config.json'} --output={path}."
+      f"{'; '.join(changes[:5])}{more}. Choose another --output for a new run; or "
+      f"resume that one with --config={path / 'config.json'} --output={path}."
     )
+
+
+def _flat(value: Any, name: str = "") -> dict[str, str]:
+  """Dotted name → the value in JSON."""
+  if not isinstance(value, dict):
+    return {name.removeprefix("."): json.dumps(value)}
+  inner = [_flat(part, f"{name}.{key}") for key, part in value.items()]
+  return {key: text for part in inner for key, text in part.items()}
 
 
 def is_extended(recorded: Mapping[str, Any], requested: Mapping[str, Any]) -> bool:
@@ -388,68 +374,43 @@ def _limit(record: Mapping[str, Any], name: str) -> float:
   return math.inf if value is None else value
 
 
-def _differences(old: Any, new: Any, names: Any, prefix: str = "") -> Any:
-  """(dotted name, old value, new value) of what differs."""
-  for name in names:
-    before, after = old.get(name), new.get(name)
-    if isinstance(before, dict) and isinstance(after, dict):
-      inner = dict.fromkeys((*before, *after))
-      yield from _differences(before, after, inner, f"{prefix}{name}.")
-    elif before != after:
-      yield prefix + name, before, after
-
-
-def _refusals(config: RunConfig, chosen: Mapping[str, Any]) -> Iterator[str]:
-  """Sentences on settings that nothing reads, or that exclude each other."""
-  runner, env = f"--runner={config.runner}", config.env
-  for name, runners in _READERS.items():
-    if name in chosen and config.runner not in runners:
-      readers = " and ".join(f"--runner={reader}" for reader in runners)
-      yield f"--{name}={chosen[name]} is for {readers}; {runner} does not read it."
-  if (config.runner == DEVICE) != (config.replay == "device"):
-    yield f"--replay={config.replay} cannot be combined with {runner}; leave it out."
+def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:
+  """Refuses settings that nothing reads, or that exclude each other."""
+  runner, env, seeds = f"--runner={config.runner}", config.env, config.num_seeds
+  is_device, is_distributed = config.runner == DEVICE, config.runner == DISTRIBUTED
   is_on_host = env.startswith(_ON_HOST) and not env.startswith(_IN_JAX)
-  if config.runner == DEVICE and is_on_host:
-    yield (
-      f"{runner} runs environments written in JAX (jax:deep_sea/20), bsuite's Deep Sea "
-      f"and Atari games, and {env!r} is none of them."
-    )
-  is_one = config.runner == LOCAL and env.startswith("bsuite:")
-  if is_one and (config.num_envs or 1) > 1:
-    yield (
-      f"--num_envs={config.num_envs}: a bsuite environment computes the score of a "
-      "single environment."
-    )
-  if config.has_user_agent:
-    yield from _refusals_of_user_agents(config)
-  if None not in (config.eval_episodes, config.eval_steps):
-    yield (
-      f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} "
-      "both set the length of an evaluation; leave one of them out."
-    )
-  for name in ("eval_every", "video"):
-    if chosen.get(name) and not config.evaluates:
-      yield f"--{name}={chosen[name]} needs evaluations: leave out --eval_episodes=0."
-  if config.seeds[-1] > ranges.MAX_SEED:
-    yield (
-      f"--seed={config.seed} and --seeds={config.num_seeds} exceed the largest seed, "
-      f"{ranges.MAX_SEED}."
-    )
-  if config.workers and (config.num_seeds == 1 or config.is_one_program):
-    yield f"--workers={config.workers} has no effect on a single run."
-
-
-def _refusals_of_user_agents(config: RunConfig) -> Iterator[str]:
-  """Sentences on what the loop for users' agents does not have."""
-  unread = {
-    f"--set {' '.join(config.settings)}": config.settings,
-    f"--runner={config.runner}": config.runner != LOCAL,
-    f"--num_envs={config.num_envs}": config.num_envs,
-    "An evaluation": config.evaluates or config.video or config.eval_every,
-    "--init_weights": config.init_weights,
+  is_one_of_bsuite = config.runner == LOCAL and env.startswith("bsuite:")
+  own = f"cannot be combined with --agent={config.agent}, an agent of your own"
+  is_own = config.has_user_agent
+  refusals = {
+    f"--replay={config.replay} cannot be combined with {runner}": (
+      is_device != (config.replay == "device")
+    ),
+    f"{runner} runs environments written in JAX (jax:deep_sea/20), bsuite's Deep Sea "
+    f"and Atari games, and {env!r} is none of them": is_device and is_on_host,
+    f"--num_envs={config.num_envs}: a bsuite environment computes the score of a "
+    "single environment": is_one_of_bsuite and (config.num_envs or 1) > 1,
+    f"--set {' '.join(config.settings)} {own}": is_own and config.settings,
+    f"{runner} {own}": is_own and config.runner != LOCAL,
+    f"--num_envs={config.num_envs} {own}": is_own and config.num_envs,
+    f"--init_weights {own}": is_own and config.init_weights,
+    f"An evaluation {own}": is_own and (config.evaluates or config.eval_every),
+    f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} both "
+    "set the length of an evaluation": (
+      None not in (config.eval_episodes, config.eval_steps)
+    ),
+    f"--seed={config.seed} and --seeds={seeds} exceed the largest seed, "
+    f"{ranges.MAX_SEED}": config.seeds[-1] > ranges.MAX_SEED,
+    f"--workers={config.workers} is for separate runs, with --seeds": (
+      config.workers and (seeds == 1 or config.is_one_program or is_distributed)
+    ),
   }
-  for flag, is_given in unread.items():
-    if is_given:
-      yield (
-        f"{flag} cannot be combined with --agent={config.agent}, an agent of your own."
-      )
+  for name, value in chosen.items():
+    if name in ("num_actors", "ray_address"):
+      refusals[f"--{name}={value} is for --runner=distributed"] = not is_distributed
+    if name in ("eval_every", "video"):
+      excluded = f"--{name}={value} cannot be combined with --eval_episodes=0"
+      refusals[excluded] = not config.evaluates
+  for sentence, holds in refusals.items():
+    if holds:
+      raise ValueError(f"{sentence}.")
