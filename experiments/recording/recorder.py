@@ -136,18 +136,13 @@ class Recorder:
       end: how it has ended.
       results: seed → the runner's `Result`, if it returned one.
       params: seed → the weights to save, if there are any.
-
-    Raises:
-      OutputError: if a file cannot be written.
     """
     self._progress.close()
+    outcomes, episodes, is_one = {}, [], len(self._seeds) == 1
     for number, seed in self._seeds.items():
       seed.close(params.get(number))
-    outcomes, episodes = {}, []
     for number, seed in self._seeds.items():
-      title = self._title
-      if len(self._seeds) > 1:
-        title += f", seed {number}"
+      title = self._title if is_one else f"{self._title}, seed {number}"
       result = results.get(number)
       outcomes[number] = seed.finish(end, title, result and result._asdict())
       episodes.append(rows.read(seed.path / rows.METRICS))
@@ -282,9 +277,6 @@ def write_files_of_seeds(
     title: above the curve.
     outcomes: seed → its `summary.json`.
     episodes: the columns of each seed's `metrics.csv`.
-
-  Raises:
-    OutputError: if a file cannot be written.
   """
   directory.write_json("summary.json", summary.summarize_seeds(outcomes))
   if all(len(columns["episode"]) for columns in episodes) and plots.can_draw():

@@ -213,12 +213,11 @@ def _deep_sea(seeds: Seeds) -> dict[str, Any]:
   """How many seeds solved Deep Sea, and when; empty without a rule for it."""
   if not all("solved_episode" in one for one in seeds.values()):
     return {}
-  solved = [one["solved_episode"] for one in seeds.values()]
   # Unsolved seeds count as later than all others.
-  later = [math.inf if episode is None else episode for episode in solved]
+  solved = [one["solved_episode"] or math.inf for one in seeds.values()]
   return {
-    "solved": sum(episode is not None for episode in solved),
-    "median_solved_episode": float(np.median(later)),
+    "solved": sum(map(math.isfinite, solved)),
+    "median_solved_episode": float(np.median(solved)),
     "treasure_rate": float(np.mean([one["treasure_rate"] for one in seeds.values()])),
     "best_treasure_rate": next(iter(seeds.values()))["best_treasure_rate"],
   }

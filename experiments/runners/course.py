@@ -365,9 +365,11 @@ class RunControl:
         return None
       episodes.append(episode)
       num_steps += episode.episode_length
-      is_long_enough = len(episodes) >= config.eval_episodes or num_steps >= max_steps
       if config.eval_steps is not None:
         is_long_enough = num_steps >= config.eval_steps
+      else:
+        has_all = len(episodes) >= config.eval_episodes
+        is_long_enough = has_all or num_steps >= max_steps
     return episodes
 
   def _play(

@@ -13,7 +13,6 @@ import operator
 import pathlib
 import random
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import dm_env
@@ -21,27 +20,9 @@ import numpy as np
 
 from explorax import environments, notation
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors
 from explorax.experiments.runners import common, course
 
 _DIGITS = 16  # Of a checksum.
-
-
-def find(name: str) -> Callable[..., Any]:
-  """The function `module:function`, which makes an agent.
-
-  It is called with an observation spec, an action spec and, if it accepts it, `seed=`,
-  like the `default_agent` of bsuite's baselines. The current directory is importable.
-
-  Raises:
-    SetUpError: if there is no such module or function.
-  """
-  function = notation.import_attribute(name, "agent")
-  if not callable(function):
-    raise errors.SetUpError(
-      f"the agent {name!r} is not a function; name one that makes it."
-    )
-  return function
 
 
 def settings(name: str) -> dict[str, Any]:
@@ -49,7 +30,7 @@ def settings(name: str) -> dict[str, Any]:
 
   It covers the named module, and the module that defines the function.
   """
-  function = find(name)
+  function = notation.import_attribute(name, "agent")
   while isinstance(function, functools.partial):
     function = function.func
   module = name.partition(":")[0]
@@ -62,14 +43,17 @@ def settings(name: str) -> dict[str, Any]:
 
 
 def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
-  """Makes the agent for environments of a spec.
+  """Calls `module:function`, which makes an agent for environments of a spec.
 
-  This seeds numpy's and Python's global generators, which bsuite's baselines use.
+  Like the `default_agent` of bsuite's baselines, it gets an observation spec, an action
+  spec and, if it accepts it, `seed=`. The current directory is importable. This seeds
+  numpy's and Python's global generators, which bsuite's baselines use.
 
   Raises:
+    SetUpError: if there is no such module or function.
     TypeError: if the function takes other arguments, or does not return an agent.
   """
-  factory = find(name)
+  factory = notation.import_attribute(name, "agent")
   random.seed(seed)
   np.random.seed(seed)
   specs, seeded = (spec.observations, spec.actions), {"seed": seed}

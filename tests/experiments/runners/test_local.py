@@ -148,7 +148,7 @@ def test_a_reward_that_is_not_finite_ends_the_run():
   with pytest.raises(common.StoppedError) as caught:
     run(fakes.fake_nan_reward(), seed=5, episodes=9)
   message = str(caught.value)
-  assert "reward" in message and "environment step 12, seed 5" in message
+  assert "reward" in message and "seed 5" in message
   assert is_finite(caught.value.weights)
 
 
