@@ -106,7 +106,7 @@ def solved_rule(name: str) -> SolvedRule | None:
     twin: Any = environments.jax_environments.make(name.removeprefix("jax:"))[0]
     size, stochastic = twin.size, twin.stochastic
   elif name.startswith(("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")):
-    size = environments.bsuite_sweeps.steps_per_episode(name.removeprefix("bsuite:"))
+    size = environments.bsuite_sweeps.settings(name.removeprefix("bsuite:"))["size"]
     stochastic = "stochastic" in name
   else:
     return None

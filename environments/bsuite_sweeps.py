@@ -6,19 +6,6 @@ from typing import Any
 from bsuite import sweep
 from bsuite.utils import wrappers
 
-# Steps per episode of experiments without such a setting (of cartpole and mountain_car,
-# the maximum).
-_STEPS = {
-  "bandit": 1,
-  "cartpole": 1000,
-  "catch": 9,
-  "discounting_chain": 100,
-  "memory_size": 2,
-  "mnist": 1,
-  "mountain_car": 1000,
-}
-_STEPS_IN = ("size", "memory_length", "chain_length")  # Settings with this number.
-
 
 def groups() -> dict[str, tuple[str, ...]]:
   """bsuite's names of several ids → the ids: SWEEP, TESTING, experiments, tags."""
@@ -47,16 +34,6 @@ def settings(bsuite_id: str) -> Mapping[str, Any]:
 def num_episodes(bsuite_id: str) -> int:
   """bsuite's number of episodes for the id."""
   return sweep.EPISODES[bsuite_id]
-
-
-def steps_per_episode(bsuite_id: str) -> int:
-  """About how many steps an episode has, to estimate durations."""
-  arguments = settings(bsuite_id)
-  for name in _STEPS_IN:
-    if name in arguments:
-      return arguments[name]
-  first = next((x for x in _STEPS if bsuite_id.startswith(x)), None)
-  return 20 if first is None else _STEPS[first]  # umbrella_distract has 20.
 
 
 def is_logged(episode: int) -> bool:

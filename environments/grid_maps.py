@@ -59,10 +59,8 @@ def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
     world: the seed.
 
   Raises:
-    ValueError: if the size is less, or no two open positions are neighbours.
+    ValueError: if no two open positions are neighbours.
   """
-  if size < 2:
-    raise ValueError(f"the size of the gridworld is {size}; it must be at least 2.")
   rng = np.random.RandomState(world)  # The same numbers in every numpy version.
   drawn = rng.random_sample((size, size))
   cells = np.full((size, size), OPEN, np.int32)

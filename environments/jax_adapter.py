@@ -70,7 +70,7 @@ class JaxEnvironment(dm_env.Environment):
 
   def render(self) -> np.ndarray:
     """A picture of the current state, uint8 `[H, W, 3]`; or a NotImplementedError."""
-    if not isinstance(self._environment, jax_types.Drawable):
+    if not hasattr(self._environment, "render"):
       raise NotImplementedError(
         f"{type(self._environment).__name__} has no picture of itself; give it a "
         "method render(state, params) that returns uint8 [H, W, 3]."

@@ -5,7 +5,7 @@ the discount 1 instead of dm_env's None, as agents see them.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import dm_env
 import jax
@@ -36,7 +36,8 @@ class Environment(Protocol):
   environments of a batch.
 
   All shapes are fixed, and Python code never branches on an array. Stepping after a
-  LAST timestep is undefined: callers must reset first.
+  LAST timestep is undefined: callers must reset first. A method
+  `render(state, params)`, if there is one, returns a picture, uint8 `[H, W, 3]`.
   """
 
   def __hash__(self) -> int:
@@ -62,15 +63,6 @@ class Environment(Protocol):
   def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
     """Scalars by name about the episode so far; none by default."""
     return {}
-
-
-@runtime_checkable
-class Drawable(Protocol):
-  """An environment that can render itself."""
-
-  def render(self, state: State, params: Params) -> jax.Array:
-    """A picture of the state: uint8 `[H, W, 3]`."""
-    ...
 
 
 class Simulation(Environment, Protocol):

@@ -27,8 +27,6 @@ def perfect_maze(key: jax.Array, size: int) -> jax.Array:
   Returns:
     Bool `[size, size]`, true for open positions. The border is wall.
   """
-  if size < 5 or size % 2 == 0:
-    raise ValueError(f"the maze's size is {size}; it must be odd and at least 5.")
   rooms, near, doors = _plan(size)
   num_rooms = len(rooms)
   start_key, choice_key = jax.random.split(key)
