@@ -201,11 +201,3 @@ def test_a_killed_sweep_resumes(module):
   first, second = (_numbers(pathlib.Path("killed", path)) for path in _runs("killed"))
   for rows in (first, second):
     assert [int(row["episode"]) for row in rows] == list(range(1, 301))
-
-
-def test_agents_that_cannot_learn_are_named_once(module, capsys):
-  del module  # In an empty directory.
-  argv = (f"--agents={DQN}", "--envs=jax:chain/5", "--steps=20", "--eval_episodes=0")
-  assert sweep.main([*argv, "--seeds=2", "--workers=1", "--output=out"]) == 0
-  said = [line for line in capsys.readouterr().out.splitlines() if "too short" in line]
-  assert len(said) == 1 and "hidden_sizes=8" in said[0] and "jax:chain/5" in said[0]

@@ -1,15 +1,13 @@
-"""Makes `data/logs.tar.gz` and `data/expected.json`: bsuite's scores of bsuite's logs.
+"""Makes `data/logs.tar.gz` and `data/expected.json`: bsuite's scores of some logs.
 
     python tests/experiments/reports/make_expected.py
 
 It needs the extra `plots` on Python 3.11, whose versions of pandas and plotnine are old
-enough for bsuite's own scores. The logs are those of bsuite's logger, on bsuite's
-environments; those of mnist show random images, since its data are not here. The agent
-cheats now and then, on each id as often as chance would have it, so that scores lie
-between 0 and 1. Run twice, it writes the same.
+enough for bsuite's own scores. The logs have the columns of bsuite's logger with random
+regrets, so that scores lie between 0 and 1. Run twice, it writes the same.
 
-`long` has ids of all experiments, with as many episodes as are quick, mnist's and
-bandit's being all; `short` has few, and ids that end before others.
+`long` has ids of all experiments, with many episodes, mnist's and bandit's being all;
+`short` has few, and ids that end before others.
 """
 
 import gzip
@@ -18,76 +16,44 @@ import io
 import json
 import math
 import pathlib
-import platform
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from bsuite import bsuite, sweep
+import pandas as pd
+from bsuite import sweep
 from bsuite.experiments import summary_analysis
-from bsuite.logging import csv_load, csv_logging
-from bsuite.utils import datasets
+from bsuite.logging import csv_load
 
-from explorax.environments import bsuite_environments
+from explorax.environments import bsuite_sweeps
+from explorax.experiments.reports import bsuite_scores
 
 DATA = pathlib.Path(__file__).parent / "data"
-COMMAND = "python tests/experiments/reports/make_expected.py"
-PACKAGES = ("bsuite", "pandas", "plotnine", "numpy", "matplotlib")
-
-# Kind → the episodes of `long`.
-EPISODES = {
-  "bandit": 10_000,
-  "mnist": 10_000,
-  "catch": 2000,
-  "cartpole": 40,
-  "mountain_car": 40,
-  "cartpole_swingup": 40,
-  "deep_sea": 1400,
-  "deep_sea_stochastic": 1400,
-  "discounting_chain": 200,
-  "memory_len": 200,
-  "memory_size": 600,
-  "umbrella_length": 200,
-  "umbrella_distract": 200,
-}
-SHORT = 25  # Episodes.
-# Id → the episode in which the agent begins to cheat, at all times: after 2^N + 100 in
-# the first of each two, and before it in the other.
-LATE = {
-  "deep_sea/0": 1000,
-  "deep_sea/3": 300,
-  "deep_sea_stochastic/0": 1000,
-  "deep_sea_stochastic/3": 300,
-}
+PACKAGES = ("bsuite", "pandas", "plotnine", "numpy")
+LONG = {"bandit": 10_000, "mnist": 10_000, "deep_sea": 1400}  # Episodes; others 400.
+SHORT = 25
 SHORT_OF_STOCHASTIC = 170  # Its score begins at the hundredth.
+LATE = ("deep_sea/0", "deep_sea_stochastic/0")  # Solved after 2^10 + 100 episodes.
 
 
 def main() -> None:
-  images = np.random.RandomState(0).randint(256, size=(100, 28, 28)).astype(np.uint8)
-  labels = np.arange(100) % 10
-  datasets.load_mnist = lambda *_: ((images, labels), (images, labels))
+  rng = np.random.default_rng(0)
   with tempfile.TemporaryDirectory() as folder:
     root = pathlib.Path(folder)
     for name, bsuite_id, episodes in runs():
-      log(bsuite_id, episodes, root / name)
+      (root / name).mkdir(exist_ok=True)
+      path = root / name / bsuite_sweeps.csv_name(bsuite_id)
+      pd.DataFrame(log(bsuite_id, episodes, rng)).round(3).to_csv(path, index=False)
     (DATA / "logs.tar.gz").write_bytes(pack(root))
     paths = {name: str(root / name) for name in ("long", "short")}
-    frame, by = csv_load.load_bsuite(paths)
-  scores = summary_analysis.bsuite_score(frame, by)
-  tags = summary_analysis.ave_score_by_tag(scores, by)
+    scores = summary_analysis.bsuite_score(*csv_load.load_bsuite(paths))
+  tags = {name: list(info.tags) for name, info in summary_analysis.BSUITE_INFO.items()}
   expected = {
-    "command": COMMAND,
-    "versions": {
-      "python": platform.python_version(),
-      **{name: importlib.metadata.version(name) for name in PACKAGES},
-    },
-    "scores": table(scores, "bsuite_env"),
-    "tags": table(tags, "tag"),
-    "tags_of": {
-      name: list(info.tags) for name, info in summary_analysis.BSUITE_INFO.items()
-    },
+    "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+    "scores": table(scores),
+    "tags_of": tags,
   }
   text = json.dumps(expected, indent=1, sort_keys=True, allow_nan=False)
   (DATA / "expected.json").write_text(text + "\n", encoding="utf-8")
@@ -97,80 +63,31 @@ def runs() -> Iterator[tuple[str, str, int]]:
   """(set, id, episodes) of all logs."""
   for experiment in summary_analysis.BSUITE_INFO:
     ids = [i for i in sweep.SWEEP if i.partition("/")[0] == experiment]
-    variant = experiment.endswith(("_noise", "_scale"))
-    kind = experiment.removesuffix("_noise").removesuffix("_scale")
-    for bsuite_id in ids[:1] + ids[3:17:4] + ids[17:19] if variant else ids[::3]:
-      yield "long", bsuite_id, EPISODES[kind]
+    is_variant = experiment.endswith(("_noise", "_scale"))
+    for bsuite_id in ids[:1] + ids[3:17:4] + ids[17:19] if is_variant else ids[::3]:
+      long = [n for name, n in LONG.items() if experiment.startswith(name)]
+      yield "long", bsuite_id, (long or [400])[0]
     for number, bsuite_id in enumerate(ids[:9:4]):
-      short = SHORT_OF_STOCHASTIC if kind == "deep_sea_stochastic" else SHORT
+      short = SHORT_OF_STOCHASTIC if experiment == "deep_sea_stochastic" else SHORT
       yield "short", bsuite_id, short if number else short // 3
 
 
-def log(bsuite_id: str, episodes: int, folder: pathlib.Path) -> None:
-  """Runs an agent that cheats in a share of the episodes; bsuite logs it."""
-  raw = bsuite.load(bsuite_id.partition("/")[0], sweep.SETTINGS[bsuite_id])
-  seed = sweep.SWEEP.index(bsuite_id)
-  bsuite_environments.reseed(raw, seed)
-  environment = csv_logging.wrap_environment(raw, bsuite_id, str(folder))
-  inner = raw
-  while hasattr(inner, "_env"):
-    inner = inner._env
-  rng = np.random.default_rng(seed)
-  cheat = cheats(bsuite_id.partition("/")[0])
-  share = rng.random() ** 2
-  num_actions = raw.action_spec().num_values
-  begin = LATE.get(bsuite_id, 0)
-  share = 1.0 if begin else share
-  # Poles fall in mid-episode where the agent slips often enough.
-  slip = rng.random() if bsuite_id.startswith("cartpole") else 0.0
-  for episode in range(episodes):
-    timestep = environment.reset()
-    cheating = episode >= begin and rng.random() < share
-    while not timestep.last():
-      good = cheating and rng.random() >= slip
-      action = cheat(inner, timestep) if good else rng.integers(num_actions)
-      timestep = environment.step(int(action))
-
-
-def cheats(experiment: str) -> Callable[[Any, Any], Any]:
-  """A good policy of (environment, timestep), which may look into the environment."""
-  kind = experiment.removesuffix("_noise").removesuffix("_scale")
-  return {
-    "bandit": lambda env, _: np.argmax(env._rewards),
-    "mnist": lambda env, _: env._correct_label,
-    "catch": lambda env, _: 1 + np.sign(env._ball_x - env._paddle_x),
-    "cartpole": balance,
-    "mountain_car": lambda env, step: 2 if step.observation[0, 1] >= 0 else 0,
-    "cartpole_swingup": swing_up,
-    "deep_sea": lambda env, _: env._action_mapping[env._row, env._column],
-    "deep_sea_stochastic": lambda env, _: env._action_mapping[env._row, env._column],
-    "discounting_chain": lambda env, _: np.argmax(env._rewards),
-    "memory_len": lambda env, _: env._context[env._query],
-    "memory_size": lambda env, _: env._context[env._query],
-    "umbrella_length": lambda env, _: env._need_umbrella,
-    "umbrella_distract": lambda env, _: env._need_umbrella,
-  }[kind]
-
-
-def balance(env: Any, _: Any) -> int:
-  """Pushes under the pole."""
-  state = env._state
-  angle = math.remainder(state.theta, 2 * math.pi)
-  lean = angle + 0.3 * state.theta_dot + 0.05 * state.x + 0.1 * state.x_dot
-  return 1 + int(np.sign(lean))
-
-
-def swing_up(env: Any, timestep: Any) -> int:
-  """Gives the pole the energy that it has upright, and then balances."""
-  state = env._state
-  if math.cos(state.theta) > 0.9 and abs(state.theta_dot) < 3:
-    return balance(env, timestep)
-  energy = state.theta_dot**2 / (2 * 14.7) + math.cos(state.theta) - 1
-  if abs(state.x) > 1.5:
-    return 1 - int(np.sign(state.x))
-  if energy > 0:
-    return 1
-  return 1 - int(np.sign(state.theta_dot * math.cos(state.theta)) or 1)
+def log(bsuite_id: str, episodes: int, rng: np.random.Generator) -> dict[str, Any]:
+  """The columns of a log of random regrets, around those that the score refers to."""
+  kind = bsuite_scores.kind(bsuite_id.partition("/")[0])
+  regret = 1.5 * rng.random() * kind.reference * 2 * rng.random(episodes)
+  if bsuite_id.startswith("deep_sea"):
+    begin = 1200 if bsuite_id in LATE else rng.integers(2 * episodes)
+    regret = np.arange(episodes) < begin
+  episode = np.array([n for n in range(1, episodes + 1) if bsuite_sweeps.is_logged(n)])
+  total = np.cumsum(regret)[episode - 1]
+  column = total if kind.best is None else kind.best * episode - total / kind.scale
+  columns = {"steps": 10 * episode, "episode": episode, kind.column: column}
+  if kind.good is not None:
+    columns["best_episode"] = np.maximum.accumulate(
+      1.5 * kind.good * rng.random() * rng.random(len(episode))
+    )
+  return columns
 
 
 def pack(root: pathlib.Path) -> bytes:
@@ -185,13 +102,13 @@ def pack(root: pathlib.Path) -> bytes:
   return gzip.compress(tar.getvalue(), compresslevel=9, mtime=0)
 
 
-def table(frame: Any, column: str) -> dict[str, dict[str, float | None]]:
-  """Set → name → score; None for NaN."""
-  result: dict[str, dict[str, float | None]] = {}
+def table(frame: Any) -> dict[str, dict[str, float | None]]:
+  """Set → experiment → score; None for NaN."""
+  scores: dict[str, dict[str, float | None]] = {}
   for _, row in frame.iterrows():
     value = None if math.isnan(row["score"]) else float(row["score"])
-    result.setdefault(row["agent_name"], {})[row[column]] = value
-  return result
+    scores.setdefault(row["agent_name"], {})[row["bsuite_env"]] = value
+  return scores
 
 
 if __name__ == "__main__":

@@ -134,7 +134,6 @@ def _log(path):
 @pytest.mark.parametrize(
   ("damage", "named"),
   [
-    (shutil.rmtree, "out"),
     (lambda p: (p / "sweep.json").write_text("{"), "sweep.json"),
     (lambda p: _log(p).write_text("episode,steps\n1,9\n"), "total_regret"),
   ],

@@ -91,26 +91,14 @@ def _bad_number(path):
 
 
 @pytest.mark.parametrize(
-  ("argv", "damage", "named"),
-  [
-    ([], None, "no directory"),
-    (["rnus"], None, r"rnus.*runs"),
-    (["runs"], lambda p: (p / "config.json").write_text("{}"), "config.json"),
-    (["runs"], _no_episode, "runs"),
-    (["runs"], _bad_number, "runs/a/metrics.csv.*ten"),
-  ],
+  ("argv", "named"), [([], "no directory"), (["rnus"], "runs"), (["empty"], "no run")]
 )
-def test_what_cannot_be_read_is_refused_in_a_line_that_names_it(
-  write_run, tmp_path, capsys, argv, damage, named
-):
-  path = write_run("runs/a")
+def test_no_runs_are_refused_in_a_line(write_run, tmp_path, capsys, argv, named):
+  write_run("runs/a")
   (tmp_path / "empty").mkdir()
-  if damage is not None:
-    damage(path)
   assert report.main(argv) == 2
   out, err = capsys.readouterr()
-  assert out == "" and re.search(named, err), err
-  assert err.startswith("explorax: ") and err.count("\n") == 1
+  assert out == "" and named in err and err.count("\n") == 1
   assert not [*tmp_path.rglob("report")]
 
 
