@@ -16,7 +16,6 @@ include_patterns = [
   "agents/*/README.md",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
-  "README.md",
 ]
 exclude_patterns = ["docs/_*", ".*"]
 

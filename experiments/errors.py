@@ -5,7 +5,7 @@ import os
 import traceback
 from collections.abc import Iterator
 
-_GPUS = "docs/guides/gpus.md"
+_GPUS = "docs/guides/scaling.md"
 
 
 class SetUpError(ValueError):

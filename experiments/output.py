@@ -1,4 +1,4 @@
-"""The directory of a run; `docs/guides/run_files.md` lists its files.
+"""The directory of a run; `docs/guides/runs.md` lists its files.
 
 One process at a time has the directory of a run.
 """

@@ -222,9 +222,9 @@ def test_commands_in_the_text_have_valid_flags_and_values(path, directory_of_fil
   ("page", "chosen"),
   [
     ("docs/guides/environments.md", "--env=my_corridor:make"),
-    ("docs/guides/rules.md", "my_rules"),
+    ("docs/guides/parts.md#an-exploration-rule", "my_rules"),
     ("docs/guides/bonuses.md", "my_bonuses"),
-    ("docs/guides/targets.md", "my_targets"),
+    ("docs/guides/parts.md#a-target", "my_targets"),
   ],
 )
 def test_commands_of_the_pages_run(page, chosen, directory_of_files, capsys):
