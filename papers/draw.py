@@ -93,6 +93,8 @@ class Panel:
     axes.set(**around)
     for axis in (axes.xaxis, axes.yaxis):
       drawing.label_logarithmic(axis)
+    if "xticks" in self.axes:
+      axes.tick_params(axis="x", which="minor", labelbottom=False)
     if self.grid:
       axes.grid(axis=self.grid, alpha=0.3)  # type: ignore[arg-type]
     if self.count and seeds:

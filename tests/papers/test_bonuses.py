@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from explorax.papers import types
+from explorax.papers import figures
 from explorax.papers.bonuses import minigrid, navix_tasks
 
 
@@ -55,18 +55,19 @@ def test_successes_are_counted_by_the_parts_of_a_run():
 
 def test_the_tasks_have_the_value_with_the_greatest_share_of_successes():
   (figure,) = minigrid.FIGURES
-  tuned = types.Table(
-    types.CompletedTask(
-      task.name,
+  tuned = figures.Table(
+    figures.CompletedTask(
       task.settings,
       {"success": np.array([-abs(np.log(task.settings["value"] / 0.02))])},
       1.0,
       {},
     )
-    for task in figure.tasks(figure.config)
+    for grid in figure.runs
+    for task in grid.tasks()
   )
-  final = {x.settings["method"]: x.settings for x in figure.then(figure.config, tuned)}
+  (grid,) = figure.then(tuned)
+  final = {task.settings["method"]: task.settings for task in grid.tasks()}
   expected = {"counts": 0.02, "RND": 0.02, "double DQN": 0.01, "ICM": 0.03}
   assert {label: final[label]["value"] for label in expected} == expected
   assert "beta=0.02" in final["counts"]["changes"] and len(final) == 13
-  assert "| counts" in figure.text(figure.config, tuned)
+  assert "| counts" in figure.table(tuned)

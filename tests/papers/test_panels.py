@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from explorax.experiments.recording import drawing
-from explorax.papers import layers, panels, types
+from explorax.papers import layers, panels, scorecard, types
 from explorax.papers.bonuses import minigrid
-from explorax.papers.scorecard import runs as scorecard
 from explorax.papers.ucb import small
 
 pytest.importorskip("matplotlib")
