@@ -118,6 +118,8 @@ def test_shrinking_averages_over_areas(shape):
   blocks = cut.reshape(side, height * fine, side, width * fine)
   expected = np.floor(blocks.mean(axis=(1, 3)) * 8 / 256 + 1e-4)
   np.testing.assert_array_equal(exploration.shrink(image, side, 8), expected)
+  # The least grey of a level is in it, whatever the rounding.
+  np.testing.assert_array_equal(exploration.shrink(np.full_like(image, 96), side, 8), 3)
 
 
 @pytest.mark.parametrize(
