@@ -1,127 +1,86 @@
 """Paper 1's figure 14: DeepSea whose actions have other effects in each state."""
 
-import dataclasses
-from collections.abc import Callable
-
 import numpy as np
+import scipy  # It imports `stats` when it is first used.
 
-from explorax import ranges
-from explorax.papers import claims, types
-from explorax.papers.ez import comparisons, domains, runs
+from explorax.papers import figures, judge
+from explorax.papers.ez import comparisons, runs
 
-_LABELS = {False: "DeepSea", True: "DeepSea, adversarial"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Config(ranges.Checked):
-  """Settings of the figure; the others are those of `domains.DeepSea`.
-
-  Each seed draws its own effects, which both agents share.
-  """
-
-  sizes: types.Distinct[types.Size] = (3, 4, 5, 6, 8, 10)  # N; not in the paper's text.
-  episodes: ranges.PositiveInt = 100_000  # At most (our own).
-  num_seeds: ranges.PositiveInt = 30  # Appendix B.
+_EVENTS = {"first treasure": "first_treasure", "greedy policy optimal": "optimal"}
+_SEAS = {"DeepSea": False, "DeepSea, adversarial": True}
+_SIZES = (3, 4, 5, 6, 8, 10)  # N; not in the paper's text.
 
 
-def _tasks(config: Config) -> list[types.Task]:
-  return [
-    domains.task(
-      f"{'permuted' if permuted else 'plain'}_{size}",
-      domains.DeepSea(size=size, episodes=config.episodes, permuted=permuted),
-      rule,
-      range(config.num_seeds),
-      weight=size,
-    )
-    for permuted in _LABELS
-    for size in config.sizes
-    for rule in runs.RULES
-  ]
-
-
-def _in_pairs(measure: str, claim: str, table: types.Table) -> types.Finding | None:
-  """Whether εz-greedy needs fewer of the measure's episodes in most pairs of runs.
+def _in_most_pairs(
+  claim: str, event: str, permuted: bool, expected: bool
+) -> judge.Claim:
+  """Whether εz-greedy needs fewer episodes in most pairs of runs: the sign test.
 
   A pair has one run of each rule with the same size and seed, and therefore the same
-  effects of actions. Pairs in which neither rule gets there, and ties, are left out.
+  effects of actions. Ties, such as pairs in which neither rule gets there, are left
+  out.
   """
-  if not table:
-    return None
-  epsilon, ez = (table.per_seed(measure, rule=rule) for rule in runs.RULES)
-  wins, losses = (int(np.sum(x)) for x in (ez < epsilon, ez > epsilon))
-  listed = comparisons.deep_sea_episodes(measure, table)
-  words = f"εz-greedy is first in {wins} of {wins + losses} pairs, {{share}}; {listed}"
-  return claims.sign(claim, wins, losses, words, num_seeds=table.num_seeds())
+
+  def judged(table: figures.Table) -> judge.Finding:
+    chosen = table.where(permuted=permuted)
+    ez, epsilon = (
+      chosen.where(**rule).times(event).episodes for rule in (runs.EZ, runs.EPSILON)
+    )
+    wins, losses = int(np.sum(ez < epsilon)), int(np.sum(ez > epsilon))
+    p = float(scipy.stats.binomtest(wins, wins + losses).pvalue)
+    held = None if p >= judge.LEVEL else (wins > losses) == expected
+    share = judge.share(wins, wins + losses)
+    return judge.Finding(claim, held, len(table.seeds()), "sign", p, share, ".2f")
+
+  return judged
 
 
-def _not_in_most_pairs(
-  measure: str, claim: str, table: types.Table
-) -> types.Finding | None:
-  """Whether it does not."""
-  found = _in_pairs(measure, claim, table)
-  return found and found._replace(held=claims.negated(found.held))
-
-
-def _more_episodes(measure: str, claim: str, table: types.Table) -> types.Finding:
-  return claims.sooner(
-    claim,
-    (
-      comparisons.times(measure, table.where(rule="ez", permuted=permuted))
-      for permuted in _LABELS
-    ),
-    "εz-greedy in DeepSea and in the adversarial one",
-  )
-
-
-def _claims_of(measure: str) -> list[types.Claim]:
-  label, _ = comparisons.DEEP_SEA[measure]
-
-  def of(
-    function: Callable[[str, str, types.Table], types.Finding | None],
-    claim: str,
-    **where: bool,
-  ) -> types.Claim:
-    return lambda table: function(measure, claim, table.where(**where))
-
+def _of(label: str, event: str) -> list[judge.Claim]:
   return [
-    of(
-      _in_pairs,
+    _in_most_pairs(
       f"DeepSea, {label}: εz-greedy needs fewer episodes, in most pairs of runs",
-      permuted=False,
+      *(event, False, True),
     ),
-    of(
-      _not_in_most_pairs,
+    _in_most_pairs(
       f"adversarial, {label}: εz-greedy does not need fewer episodes in most pairs",
-      permuted=True,
+      *(event, True, False),
     ),
-    of(
-      _more_episodes,
+    judge.Sooner(
       f"{label}: εz-greedy needs more episodes in the adversarial one",
+      {**runs.EZ, "permuted": False},
+      {**runs.EZ, "permuted": True},
+      event=event,
     ),
   ]
 
 
 FIGURES = (
-  types.Figure(
+  figures.Figure(
     name="ez/fig14",
     title="Adversarial DeepSea",
     source=f"{runs.PAPER}, figure 14",
-    claim="where the actions' effects are randomly permuted in every state, εz-greedy "
-    "no longer explores more efficiently than ε-greedy.",
-    config=Config(),
-    quick=Config(sizes=(3, 4, 5), episodes=300, num_seeds=5),
-    tasks=_tasks,
-    compute=domains.run,
-    panels=lambda config: [
-      [
-        comparisons.deep_sea(
-          measure, config.sizes, config.episodes, {"permuted": permuted}, label
-        )
-        for permuted, label in _LABELS.items()
-      ]
-      for measure in comparisons.DEEP_SEA
+    runs=[
+      # Each seed draws its own effects of actions, which both agents share.
+      figures.Grid(
+        runs.learn,
+        [runs.EPSILON, runs.EZ],
+        {**runs.DEEP_SEA, "permuted": (False, True), "size": _SIZES},
+        num_seeds=30,
+        seeds_per_task=30,
+        cost=lambda settings: settings["size"],
+      )
     ],
-    claims=lambda config: [x for of in comparisons.DEEP_SEA for x in _claims_of(of)],
-    caption=comparisons.DEEP_SEA_CAPTION,
+    quick={"size": (3, 4, 5), "episodes": 300, "num_seeds": 5},
+    panels=[
+      [
+        comparisons.size_marks(
+          event, f"{title}: {label}", _SIZES, 100_000, where={"permuted": permuted}
+        )
+        for title, permuted in _SEAS.items()
+      ]
+      for label, event in _EVENTS.items()
+    ],
+    claims=[claim for x in _EVENTS.items() for claim in _of(*x)],
+    caption=comparisons.SIZE_CAPTION,
   ),
 )

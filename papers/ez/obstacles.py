@@ -1,183 +1,117 @@
 """Paper 1's figures 12 and 13: learning in gridworlds with obstacles, or with traps."""
 
 import dataclasses
-from typing import Literal
+from collections.abc import Callable
 
 import numpy as np
 
-from explorax import ranges
-from explorax.papers import claims, panels, significance, types
-from explorax.papers.ez import comparisons, domains, runs
+from explorax.papers import figures, judge
+from explorax.papers.ez import comparisons, runs
+
+_DENSITIES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)  # Not in the paper's text.
+_FIRST, _RANDOM = {"ties": "first"}, {"ties": "random"}
 
 
-@dataclasses.dataclass(frozen=True)
-class Config(ranges.Checked):
-  """Settings. The densities are not in the paper's text: our own.
-
-  Ties are broken as in the pseudo-code, by the first index; a sensitivity analysis
-  breaks them at random.
-  """
-
-  gridworld: domains.GridWorld  # With obstacles or with traps.
-  densities: types.Rising[ranges.NonNegativeFloat] = (
-    0.0,
-    0.05,
-    0.1,
-    0.15,
-    0.2,
-    0.3,
-    0.4,
-    0.5,
-  )
-  shown: types.Distinct[float] = (0.0, 0.1, 0.2, 0.4)  # "Example learning curves."
-  # Each seed has its own worlds, shared by the agents. They differ more than the
-  # agents, so that the 30 seeds of appendix B are too few.
-  num_seeds: ranges.PositiveInt = 100
-  sensitivity_seeds: ranges.PositiveInt = 30  # With random ties.
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    comparisons.check_shown(self, "densities")
-    if self.gridworld.ties == "random":
-      raise ValueError("gridworld.ties is 'random', which is the figure's sensitivity.")
-
-
-def _tasks(config: Config) -> list[types.Task]:
-  return comparisons.sweep_tasks(
-    config.gridworld,
-    "density",
-    config.densities,
-    config.num_seeds,
-    config.sensitivity_seeds,
-  )
-
-
-def _panels(config: Config) -> list[list[panels.Panel | None]]:
-  label = f"density of {config.gridworld.world}"
-  return comparisons.sweep_panels(config.gridworld, "density", label, config.shown)
-
-
-def _gaps(table: types.Table) -> np.ndarray:
-  """εz-greedy's return less ε-greedy's in each seed, whose worlds are nested."""
-  returns = comparisons.of_rules(table, "density")
-  return np.asarray(returns["ez"] - returns["epsilon"])
-
-
-def _ends(y: np.ndarray) -> np.ndarray:
-  """The last density's less the first's, `[S]`: the returns are a U over densities."""
-  return np.asarray(y[:, -1] - y[:, 0])
-
-
-def _against_zero(claim: str, x: np.ndarray, words: str) -> types.Finding:
+def _below_zero(x: np.ndarray) -> judge.Finding:
   """That paired differences are below 0."""
-  return claims.compare(
-    claim, x, np.zeros_like(x), words, less=True, test=significance.paired
+  return judge.above("", x, np.zeros_like(x), less=True, test=judge.paired)
+
+
+def _gap_decreases(table: figures.Table) -> judge.Finding:
+  """εz-greedy's return less ε-greedy's: the last density's less the first's."""
+  ez, epsilon = comparisons.of_rules(table, "density")
+  gaps = ez - epsilon
+  return _below_zero(gaps[:, -1] - gaps[:, 0])
+
+
+def _harder_for_ez(table: figures.Table) -> judge.Finding:
+  """From the first density to that at which εz-greedy earns least."""
+  ez, epsilon = comparisons.of_rules(table, "density")
+  at = int(np.argmin(ez.mean(axis=0)))
+  parts = [_below_zero(y[:, at] - y[:, 0]) for y in (ez, ez - epsilon)]
+  return judge.All("", ()).of(parts)
+
+
+def _nowhere_less(table: figures.Table) -> judge.Finding:
+  """The effect is that of the density at which it does worst."""
+  ez, epsilon = comparisons.of_rules(table, "density")
+  gaps = sorted((ez - epsilon).T, key=np.mean)
+  return judge.All("", ()).of(
+    [judge.above("", gap, np.zeros_like(gap), test=judge.paired) for gap in gaps]
   )
 
 
-def _gap_decreases(claim: str, table: types.Table) -> types.Finding:
-  gaps, densities = _gaps(table), sorted(table.values("density"))
-  lowest = int(np.argmin(gaps.mean(axis=0)))
-  return _against_zero(
-    claim,
-    _ends(gaps),
-    f"the difference is {gaps[:, 0].mean():.2f} at {densities[0]:g}, "
-    f"{gaps[:, lowest].mean():.2f} at {densities[lowest]:g}, where it is least, and "
-    f"{gaps[:, -1].mean():.2f} at {densities[-1]:g}: a change of {{gap}}",
-  )
+def _with_first_ties(
+  claim: str, finding: Callable[[figures.Table], judge.Finding]
+) -> judge.Claim:
+  """The claim, of the runs whose ties are broken as in the pseudo-code."""
+
+  def judged(table: figures.Table) -> judge.Finding:
+    return dataclasses.replace(finding(table.where(**_FIRST)), claim=claim)
+
+  return judged
 
 
-def _harder_for_ez(claim: str, table: types.Table) -> types.Finding:
-  densities = sorted(table.values("density"))
-  returns = comparisons.of_rules(table, "density")
-  at = int(np.argmin(returns["ez"].mean(axis=0)))
-  parts = [
-    _against_zero("", y[:, at] - y[:, 0], f"{label} {{gap}}")
-    for label, y in (
-      (runs.LABELS["ez"], returns["ez"]),
-      ("less that of ε-greedy", returns["ez"] - returns["epsilon"]),
-    )
-  ]
-  finding = claims.all_of(claim, parts)
-  words = f"from {densities[0]:g} to {densities[at]:g}, where εz-greedy earns least: "
-  means = ", ".join(f"{x:.2f}" for x in returns["ez"].mean(axis=0))
-  return finding._replace(
-    measured=f"{words}{finding.measured}; εz-greedy is a U over densities: {means}"
-  )
-
-
-def _nowhere_less(claim: str, table: types.Table) -> types.Finding:
-  densities = sorted(table.values("density"))
-  parts = [
-    claims.compare("", gap, np.zeros_like(gap), "{gap}", test=significance.paired)
-    for gap in _gaps(table).T
-  ]
-  worst = int(np.argmin(_gaps(table).mean(axis=0)))
-  return claims.all_of(claim, parts)._replace(
-    measured=f"difference {parts[worst].words} where it does worst, at a density of "
-    f"{densities[worst]:g}",
-  )
-
-
-def _claims(config: Config) -> list[types.Claim]:
-  kind, first = config.gridworld.world, config.densities[0]
-  main = {"ties": config.gridworld.ties}
-  return [
-    claims.Compare(
-      f"at a density of {first:g}, εz-greedy earns more",
-      "discounted_returns",
-      {**comparisons.EZ, **main, "density": first},
-      {**comparisons.EPSILON, **main, "density": first},
-      "εz-greedy {a:.3f}, ε-greedy {b:.3f}, difference {gap}",
-      test=significance.paired,
-    ),
-    *(
-      lambda table, of=function, claim=claim: of(claim, table.where(**main))
-      for claim, function in (
-        (
-          f"the gap between the agents is smaller at the greatest density of {kind} "
-          "than without",
-          _gap_decreases,
-        ),
-        (
-          f"{kind} make it harder for εz-greedy, and not as seriously for ε-greedy",
-          _harder_for_ez,
-        ),
-        (
-          "εz-greedy degrades gracefully: nowhere does it earn less than ε-greedy",
-          _nowhere_less,
-        ),
-      )
-    ),
-    comparisons.random_ties_earn_more(f"at a density of {first:g}", density=first),
-  ]
-
-
-def _figure(number: int, kind: Literal["obstacles", "traps"]) -> types.Figure:
-  # Appendix F: 1000 episodes. Starts and goals are random, so that the order of the
-  # actions favours no direction.
-  gridworld = domains.GridWorld(world=kind, episodes=1000, ties="first")
-  return types.Figure(
+def _figure(number: int, world: str) -> figures.Figure:
+  at_zero = {**_FIRST, "density": 0.0}
+  return figures.Figure(
     name=f"ez/fig{number}",
-    title=f"GridWorld with {kind}",
+    title=f"GridWorld with {world}",
     source=f"{runs.PAPER}, figure {number}",
-    claim="the gap in performance between εz-greedy and ε-greedy decreases with the "
-    f"density of {kind}; ε-greedy is not impacted as seriously, and εz-greedy degrades "
-    "gracefully.",
-    config=Config(gridworld),
-    quick=Config(
-      dataclasses.replace(gridworld, size=8, episodes=20, time_limit=200),
-      densities=(0.0, 0.2, 0.4),
-      shown=(0.0, 0.4),
-      num_seeds=5,
-      sensitivity_seeds=5,
+    runs=[
+      # Each seed has its own worlds, shared by the agents. They differ more than the
+      # agents, so that the 30 seeds of appendix B are too few. Appendix F: 1000
+      # episodes. Starts and goals are random: no direction is favoured.
+      figures.Grid(
+        runs.learn,
+        [runs.EPSILON, runs.EZ],
+        {
+          **runs.GRIDWORLD,
+          "episodes": 1000,
+          "world": world,
+          "density": _DENSITIES,
+          **ties,
+        },
+        num_seeds=num_seeds,
+        seeds_per_task=num_seeds,
+      )
+      for ties, num_seeds in ((_FIRST, 100), (_RANDOM, 30))
+    ],
+    quick={
+      "density": (0.0, 0.2, 0.4),
+      "size": 8,
+      "episodes": 20,
+      "time_limit": 200,
+      "num_seeds": 5,
+    },
+    panels=comparisons.sweep(
+      "density", f"density of {world}", (0.0, 0.1, 0.2, 0.4), 1.0, "first"
     ),
-    tasks=_tasks,
-    compute=domains.run,
-    panels=_panels,
-    claims=_claims,
-    caption=comparisons.sweep_caption("by the first index"),
-    height=2.5,
+    claims=[
+      judge.Above(
+        "at a density of 0, εz-greedy earns more",
+        comparisons.DISCOUNTED,
+        {**runs.EZ, **at_zero},
+        {**runs.EPSILON, **at_zero},
+        test=judge.paired,
+      ),
+      _with_first_ties(
+        "the gap between the agents is smaller at the greatest density of "
+        f"{world} than without",
+        _gap_decreases,
+      ),
+      _with_first_ties(
+        f"{world} make it harder for εz-greedy, and not as seriously for ε-greedy",
+        _harder_for_ez,
+      ),
+      _with_first_ties(
+        "εz-greedy degrades gracefully: nowhere does it earn less than ε-greedy",
+        _nowhere_less,
+      ),
+      comparisons.random_ties_earn_more("at a density of 0", density=0.0),
+    ],
+    caption="Means over seeds; bands: 95 % bootstrap intervals. Below: ties are broken "
+    "by the first index.",
   )
 
 

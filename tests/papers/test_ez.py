@@ -1,67 +1,51 @@
 """Paper 1's figures: what their tasks compute, against plain loops."""
 
 import collections
-import dataclasses
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from explorax.environments import deep_sea, grid_maps
-from explorax.papers import types
-from explorax.papers.ez import (
-  cover,
-  domains,
-  runs,
-  worlds,
-)
+from explorax.papers.ez import cover, first_visits, runs, worlds
 
-GRID = domains.GridWorld(size=5, episodes=4, time_limit=50, map_steps=40)
-TRAPS = dataclasses.replace(GRID, world="traps")
+GRID = {**runs.GRIDWORLD, "size": 5, "episodes": 4, "time_limit": 50, "ties": "fixed"}
 
 
-def learn(
-  domain: domains.Domain, seeds: Sequence[int], rule: str = "epsilon"
-) -> types.Results:
-  task = domains.task("task", domain, rule, seeds)
-  return domains.run(task.settings)
+def learn(domain: dict[str, Any], seeds: Any, rule: str = "epsilon") -> Any:
+  return runs.learn({**domain, "rule": rule, "seeds": [*seeds]})
 
 
-def test_a_seed_gives_the_same_beside_others():
-  a, b = (learn(GRID, seeds)["returns"] for seeds in ([0, 1], [1, 2]))
-  np.testing.assert_array_equal(a[1], b[0])
-
-
-def _plain_q_learning(domain: domains.GridWorld, rng: np.random.Generator):
+def _plain_q_learning(domain, rng: np.random.Generator):
   """Mean discounted return of ε-greedy Q-learning, in plain loops and float64."""
-  size, goal = domain.size, (domain.size - 2, domain.size - 2)
+  size, goal = domain["size"], (domain["size"] - 2, domain["size"] - 2)
   moves = ((0, -1), (0, 1), (-1, 0), (1, 0))
-  spread = 1e-6 if domain.ties == "fixed" else 0.0
+  spread = 1e-6 if domain["ties"] == "fixed" else 0.0
   q = spread * rng.standard_normal((size, size, 4))
   returns = []
-  for _ in range(domain.episodes):
+  for _ in range(domain["episodes"]):
     row, column = 1, size // 2
     earned = 0.0
-    for step in range(domain.time_limit):
+    for step in range(domain["time_limit"]):
       values = list(q[row, column])
       best = [a for a in range(4) if values[a] == max(values)]
-      greedy = best[rng.integers(len(best))] if domain.ties == "random" else best[0]
-      action = rng.integers(4) if rng.random() < domain.epsilon else greedy
+      greedy = best[rng.integers(len(best))] if domain["ties"] == "random" else best[0]
+      action = rng.integers(4) if rng.random() < domain["epsilon"] else greedy
       down, right = moves[action]
       to = (min(max(row + down, 0), size - 1), min(max(column + right, 0), size - 1))
-      target = 1.0 if to == goal else domain.discount * q[to].max()
-      q[row, column, action] += domain.step_size * (target - q[row, column, action])
+      target = 1.0 if to == goal else domain["discount"] * q[to].max()
+      q[row, column, action] += domain["step_size"] * (target - q[row, column, action])
       row, column = to
       if to == goal:
-        earned = domain.discount**step
+        earned = domain["discount"] ** step
         break
     returns.append(earned)
   return np.mean(returns)
 
 
-@pytest.mark.parametrize("ties", domains.TIES)
+@pytest.mark.parametrize("ties", runs.TIES)
 def test_ties_against_plain_loops(ties):
-  domain = dataclasses.replace(GRID, ties=ties, epsilon=0.3, episodes=10, time_limit=30)
+  domain = {**GRID, "ties": ties, "epsilon": 0.3, "episodes": 10, "time_limit": 30}
   rng = np.random.default_rng(0)
   expected = np.array([_plain_q_learning(domain, rng) for _ in range(300)])
   ours = learn(domain, range(300))["discounted_returns"].mean(axis=1)
@@ -70,13 +54,6 @@ def test_ties_against_plain_loops(ties):
   # What tells the readings apart.
   low, high = {"first": (0, 0.02), "fixed": (0.3, 0.5), "random": (0.6, 0.8)}[ties]
   assert low < ours.mean() < high
-
-
-def test_the_deep_sea_with_first_ties_takes_what_exploration_takes():
-  """The greedy action is left: N draws of ε/2 in a row, 8³ = 512 episodes at N = 3."""
-  domain = domains.DeepSea(size=3, ties="first")
-  episodes = learn(domain, range(100))["first_found"]
-  assert abs(episodes.mean() - 512) < 4 * 512 / np.sqrt(100)
 
 
 def _plain_deep_sea(size: int, rule: str, rng: np.random.Generator):
@@ -106,13 +83,13 @@ def _plain_deep_sea(size: int, rule: str, rng: np.random.Generator):
       return first, episode
 
 
-@pytest.mark.parametrize("rule", runs.RULES)
+@pytest.mark.parametrize("rule", ["epsilon", "ez"])
 def test_the_deep_sea_against_plain_loops(rule):
-  rng, domain = np.random.default_rng(0), domains.DeepSea(size=4)
+  rng, domain = np.random.default_rng(0), {**runs.DEEP_SEA, "size": 4}
   expected = np.array([_plain_deep_sea(4, rule, rng) for _ in range(200)])
   results = learn(domain, range(400), rule)
-  assert results["found"].all() and results["stopped"].all()
-  for name, column in zip(("first_found", "episodes"), expected.T, strict=True):
+  assert results["first_treasure"].all() and results["optimal"].all()
+  for name, column in zip(("first_treasure", "optimal"), expected.T, strict=True):
     ours = results[name]
     error = np.sqrt(column.var() / 200 + ours.var() / 400)
     assert abs(ours.mean() - column.mean()) < 4 * error
@@ -122,15 +99,8 @@ def test_the_deep_sea_against_plain_loops(rule):
 
 def test_first_visits_of_straight_walks():
   # ε = 0: straight down from the top centre, and never anywhere else.
-  problem = GRID.problem()
-  params = problem.params._replace(goal=np.array([-1, -1]))
-  results = runs.wander(
-    problem._replace(params=params, shortest_episode=9),
-    runs.make_rule("epsilon", 0.0),
-    [0, 1],
-    9,
-    greedy_action=3,
-  )
+  settings = {"rule": "epsilon", "epsilon": 0.0, "size": 5, "steps": 9, "seeds": [0, 1]}
+  results = first_visits.compute(settings)
   expected = np.full((5, 5), 9)
   expected[1:, 2] = [0, 1, 2, 3]
   np.testing.assert_array_equal(results["first_visits"].reshape(2, 5, 5)[1], expected)
@@ -155,34 +125,9 @@ def test_cover_time_of_the_shortest_chain():
   assert abs(np.mean(steps) - np.mean(expected)) < 4 * np.std(expected) / 20
 
 
-def test_the_bound_of_the_zeta_law():
-  sizes = np.array([4, 10])
-  # ζ(2) = π²/6; |A| = 2.
-  bound = cover.bound("zeta", 2.0, sizes)
-  np.testing.assert_allclose(bound, 2 * sizes**2 * np.pi**2 / 6, rtol=1e-6)
-  geometric = cover.bound("exponential", 0.5, sizes)
-  np.testing.assert_allclose(geometric, 4 * 2.0 ** (sizes - 1))
-
-
-def test_cells_of_the_continuous_states():
-  @dataclasses.dataclass
-  class State:
-    position: object
-    velocity: float = 0.0
-
-  car = runs.Cell(domains.in_mountain_car, 4)
-  assert car(State(-1.2, -0.07), None) == 0
-  assert car(State(0.5, 0.07), None) == 15
-  assert car(State(-0.3, 0.01), None) == 2 * 4 + 2
-  pole = runs.Cell(domains.in_cartpole, 4)
-  # Angles are wrapped: 2π + 0.1 is just beyond upright, in the third row.
-  assert pole(State(np.array([0.1, 2 * np.pi + 0.1])), None) == 2 * 4 + 2
-  assert pole(State(np.array([9.0, -3.0])), None) == 3
-
-
 def test_each_seed_has_effects_of_its_own():
-  plain = domains.DeepSea(size=2, episodes=200)
-  permuted = dataclasses.replace(plain, permuted=True)
+  plain = {**runs.DEEP_SEA, "size": 2, "episodes": 200}
+  permuted = {**plain, "permuted": True}
   one, other = (learn(sea, range(64))["episodes"] for sea in (plain, permuted))
   # Those positions that can be reached, of two rows.
   right = np.stack([deep_sea.action_mapping(seed, 2) for seed in range(64)])
@@ -217,9 +162,9 @@ def count_steps(world: grid_maps.Map) -> dict[tuple[int, int], int]:
   return steps
 
 
-@pytest.mark.parametrize("kind", domains.WORLDS)
-def test_ways_through_worlds(kind):
-  settings = {"kind": kind, "density": 0.4, "size": 12, "seeds": list(range(8))}
+@pytest.mark.parametrize("world", ["obstacles", "traps"])
+def test_ways_through_worlds(world):
+  settings = {"world": world, "density": 0.4, "size": 12, "seeds": list(range(8))}
   results = worlds.compute(settings)
   for seed in range(8):
     world = grid_maps.Map(*(results[name][seed] for name in grid_maps.Map._fields))
@@ -240,10 +185,10 @@ def test_unreachable_positions_have_no_distance():
 
 
 def test_each_seed_learns_in_its_own_world():
-  domain = dataclasses.replace(TRAPS, size=8, density=0.3)
-  problem = domain.problem()
-  for seed in range(3):
-    world, params = domains.draw_map("traps", 0.3, 8, seed), problem.own_params(seed)
+  domain = {**GRID, "world": "traps", "size": 8, "density": 0.3}
+  problem = runs.problem({**domain, "seeds": [0, 2]})
+  for seed, params in zip((0, 2), problem.params, strict=True):
+    world = runs.draw_map(domain, seed)
     np.testing.assert_array_equal(params.cells, world.cells)
     np.testing.assert_array_equal(params.goal, world.goal)
   alone, beside = (learn(domain, seeds)["returns"] for seeds in ([2], [1, 2]))

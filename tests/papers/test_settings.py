@@ -12,11 +12,6 @@ from explorax.papers import registry
 @pytest.mark.parametrize(
   ("name", "settings", "field"),
   [
-    ("ez/fig1", "epsilons=1.5,", "epsilons"),
-    ("ez/fig2", "exponential=1.0,", "exponential"),
-    ("ez/fig7", "noises=0.1,0.3 shown=0.1,", "noises"),
-    ("ez/fig7", "shown=0.15,", "shown"),
-    ("ez/fig11", "densities=0.2,0.1", "densities"),
     ("ngu/fig2", "size=4", "size"),
     ("ngu/fig2", "agents=rnd,rnd", "agents"),
     ("ngu/fig2", "num_steps=10", "eval_every"),

@@ -1,6 +1,5 @@
 """Each learner, fed transitions, against a plain loop in float64."""
 
-import dataclasses
 import itertools
 import math
 
@@ -10,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.papers.tabular import fourier, q_learning, r_max, sarsa, types
+from explorax.papers.tabular import learners
 
 STATES, ACTIONS = 5, 3
 
@@ -29,7 +28,7 @@ def _walk(seed, steps=200, terminal=0.1, states=STATES):
   return rows
 
 
-def _feed(learner, params, rows, observations, key=0):
+def _feed(learner, rows, encoded, key=0):
   """The learner's state before the first and after each row."""
 
   def step(state, row):
@@ -40,8 +39,7 @@ def _feed(learner, params, rows, observations, key=0):
     return state, state
 
   columns = [np.asarray(column) for column in zip(*rows, strict=True)]
-  encoded = jax.vmap(learner.encode)(jnp.asarray(observations, jnp.float32))
-  transitions = types.Transition(
+  transitions = learners.Transition(
     encoded[columns[0]],
     jnp.asarray(columns[1], jnp.int32),
     jnp.asarray(columns[2], jnp.float32),
@@ -50,67 +48,48 @@ def _feed(learner, params, rows, observations, key=0):
     jnp.asarray(columns[5], jnp.int32),
     jnp.ones(len(rows), bool),
   )
-  start = learner.init(jax.random.PRNGKey(key), params)
+  start = learner.init(jax.random.PRNGKey(key))
   _, states = jax.jit(lambda s: jax.lax.scan(step, s, (transitions, columns[6])))(start)
   return start, states
 
 
+def _index(state):
+  return state
+
+
+INDICES = jnp.arange(STATES, dtype=jnp.int32)
+
+
 @pytest.mark.parametrize(
-  ("learner", "params"),
+  "learner",
   [
-    (q_learning.QLearning(STATES, ACTIONS), q_learning.Params(0.3, 0.9)),
-    (q_learning.QLearning(STATES, ACTIONS, 3), q_learning.Params(0.3, 0.9, 0.5)),
-    (
-      sarsa.SarsaLambda(fourier.FourierBasis(2, (0.0,), (1.0,)), ACTIONS),
-      sarsa.Params(0.1, 0.9, 0.5, 0.1),
+    learners.QLearning(_index, STATES, ACTIONS, 0.3, 0.9),
+    learners.SarsaLambda(
+      learners.FourierBasis(2, (0.0,), (1.0,)), ACTIONS, 0.1, 0.9, 0.5, 0.01
     ),
-    (r_max.RMax(STATES, ACTIONS, 1), r_max.Params(1.0, 0.9, 1e-3)),
+    learners.RMax(_index, STATES, ACTIONS, 1, 1.0, 0.9),
   ],
 )
-def test_learners_ignore_resets(learner, params):
-  state = learner.init(jax.random.PRNGKey(0), params)
-  seen = learner.encode(jnp.ones((1,)))
-  transition = types.Transition(seen, jnp.int32(1), jnp.float32(1.0), 1.0, seen, 0)
+def test_learners_ignore_resets(learner):
+  state = learner.init(jax.random.PRNGKey(0))
+  seen = learner.encode(jnp.int32(1), jnp.ones((1,)))
+  transition = learners.Transition(seen, jnp.int32(1), jnp.float32(1.0), 1.0, seen, 0)
   same = learner.update(state, transition._replace(learns=jnp.bool_(False)))
   chex.assert_trees_all_close(same, state, rtol=1e-6)
-  # The transition would teach something.
-  learnt = jax.tree.leaves(learner.update(state, transition))
-  changed = zip(learnt, jax.tree.leaves(state), strict=True)
-  assert any(not np.array_equal(a, b) for a, b in changed)
 
 
 def test_q_learning_against_a_plain_loop():
-  rows = _walk(0)
-  learner = q_learning.QLearning(STATES, ACTIONS)
-  params = q_learning.Params(0.3, 0.9, initial_mean=0.5, initial_std=2.0)
-  start, states = _feed(learner, params, rows, np.eye(STATES))
-  table = np.array(start.table[0], np.float64)
-  assert 1.0 < table.std() < 4.0
+  rows = _walk(1)
+  learner = learners.QLearning(_index, STATES, ACTIONS, 0.3, 0.9, initial_std=1.0)
+  start, states = _feed(learner, rows, INDICES)
+  table = np.array(start, np.float64)
+  assert 0.4 < table.std() < 1.6
   for i, (s, a, r, d, following, _, _) in enumerate(rows):
     table[s, a] += 0.3 * (r + 0.9 * d * table[following].max() - table[s, a])
-    np.testing.assert_allclose(states.table[i, 0], table, atol=1e-4)
+    np.testing.assert_allclose(states[i], table, atol=1e-4)
 
 
-def test_members_learn_where_their_masks_let_them():
-  rows = _walk(1, steps=1000)
-  learner = q_learning.QLearning(STATES, ACTIONS, num_members=4)
-  params = q_learning.Params(0.3, 0.9, mask_prob=0.25, initial_std=1.0)
-  start, states = _feed(learner, params, rows, np.eye(STATES))
-  tables = np.concatenate([start.table[None], states.table]).astype(np.float64)
-  learned = np.zeros((len(rows), 4))
-  for i, (s, a, r, d, following, _, _) in enumerate(rows):
-    for k in range(4):
-      expected = tables[i, k].copy()
-      change = 0.3 * (r + 0.9 * d * expected[following].max() - expected[s, a])
-      learned[i, k] = not np.array_equal(tables[i + 1, k], tables[i, k])
-      expected[s, a] += change * learned[i, k]
-      np.testing.assert_allclose(tables[i + 1, k], expected, atol=1e-4)
-  np.testing.assert_allclose(learned.mean(axis=0), 0.25, atol=0.06)
-  # The members' masks have nothing to do with each other.
-  assert np.all(np.abs(np.corrcoef(learned.T) - np.eye(4)) < 0.15)
-
-
-BASIS = fourier.FourierBasis(2, (-1.0, 0.0), (1.0, 4.0))
+BASIS = learners.FourierBasis(2, (-1.0, 0.0), (1.0, 4.0))
 
 
 @pytest.mark.parametrize("scale_steps", [False, True])
@@ -119,9 +98,11 @@ def test_sarsa_against_a_plain_loop(lambda_, scale_steps):
   rng = np.random.default_rng(3)
   observations = rng.uniform((-1.0, 0.0), (1.0, 4.0), (STATES, 2))
   rows = _walk(4)
-  learner = sarsa.SarsaLambda(BASIS, ACTIONS, scale_steps=scale_steps)
-  params = sarsa.Params(0.02, 0.9, lambda_, initial_std=0.5)
-  start, states = _feed(learner, params, rows, observations)
+  learner = learners.SarsaLambda(
+    BASIS, ACTIONS, 0.02, 0.9, lambda_, initial_variance=0.25, scale_steps=scale_steps
+  )
+  features = jax.vmap(BASIS)(jnp.asarray(observations, jnp.float32))
+  start, states = _feed(learner, rows, features)
   scaled = (observations - (-1.0, 0.0)) / (2.0, 4.0)
   indices = list(itertools.product(range(3), repeat=2))
   phi = np.array([[np.cos(np.pi * np.dot(c, x)) for c in indices] for x in scaled])
@@ -140,54 +121,12 @@ def test_sarsa_against_a_plain_loop(lambda_, scale_steps):
     np.testing.assert_allclose(states.weights[i], weights, atol=2e-4)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Tables:
-  """Features that make a linear function a table: the observation, one-hot."""
-
-  num_features: int = STATES
-
-  def __call__(self, observation):
-    return observation
-
-  def step_scales(self):
-    return np.ones(self.num_features, np.float32)
-
-
-def test_sarsa_1_moves_towards_the_returns():
-  """At a small α, an episode's changes are α·(G_t − q(x_t, a_t))·φ(x_t), summed."""
-  rng = np.random.default_rng(6)
-  length, gamma, step_size = 12, 0.8, 1e-3
-  path = rng.integers(STATES, size=length + 1)
-  actions = rng.integers(ACTIONS, size=length + 1)
-  rewards = rng.normal(size=length)
-
-  def after(t):
-    return path[t + 1], actions[t + 1], t == 0
-
-  rows = [
-    (path[t], actions[t], rewards[t], float(t < length - 1), *after(t))
-    for t in range(length)
-  ]
-  learner = sarsa.SarsaLambda(_Tables(), ACTIONS)
-  params = sarsa.Params(step_size, gamma, 1.0, initial_std=1.0)
-  start, states = _feed(learner, params, rows, np.eye(STATES))
-  before = np.array(start.weights, np.float64)
-  expected = np.zeros((ACTIONS, STATES))
-  for t in range(length):
-    total = sum(gamma**k * reward for k, reward in enumerate(rewards[t:]))
-    expected[actions[t], path[t]] += total - before[actions[t], path[t]]
-  change = (np.array(states.weights[-1], np.float64) - before) / step_size
-  # Within an episode the values that are bootstrapped from change by O(α).
-  np.testing.assert_allclose(change, expected, atol=0.03)
-  assert np.abs(expected).max() > 1.0
-
-
 @pytest.mark.parametrize("total_order", [False, True])
 @pytest.mark.parametrize("order, dimensions", [(0, 1), (5, 1), (5, 2), (3, 5)])
 def test_fourier_features(order, dimensions, total_order):
   low = tuple(-1.0 - i for i in range(dimensions))
   high = tuple(2.0 * i + 1.0 for i in range(dimensions))
-  basis = fourier.FourierBasis(order, low, high, total_order)
+  basis = learners.FourierBasis(order, low, high, total_order)
   indices = itertools.product(range(order + 1), repeat=dimensions)
   chosen = [c for c in indices if not total_order or sum(c) <= order]
   assert basis.num_features == len(chosen)
@@ -218,9 +157,8 @@ def _plain_values(counts, rewards, trips, threshold, reward_max, gamma):
 def test_r_max_against_plain_value_iteration(threshold):
   states = 4
   rows = _walk(8, steps=40, terminal=0.2, states=states)
-  learner = r_max.RMax(states, ACTIONS, threshold)
-  params = r_max.Params(1.5, 0.8, tolerance=1e-6)
-  start, after = _feed(learner, params, rows, np.eye(states))
+  learner = learners.RMax(_index, states, ACTIONS, threshold, 1.5, 0.8, 1e-6)
+  start, after = _feed(learner, rows, INDICES)
   np.testing.assert_allclose(start.table, 1.5 / 0.2, rtol=1e-6)
   counts = np.zeros((states, ACTIONS), int)
   rewards = {(s, a): [] for s in range(states) for a in range(ACTIONS)}
