@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from bsuite.environments import base, mnist
-from bsuite.experiments.mnist import sweep as mnist_sweep
 from bsuite.utils import wrappers
 
 FILES = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
@@ -47,7 +46,6 @@ def load(
     environment = wrappers.RewardNoise(environment, settings["noise_scale"])
   elif experiment == "mnist_scale":
     environment = wrappers.RewardScale(environment, settings["reward_scale"])
-  environment.bsuite_num_episodes = mnist_sweep.NUM_EPISODES
   return environment
 
 

@@ -202,8 +202,6 @@ def checked(configs: Configs, console: console_lib.Console) -> list[Any]:
       with _naming(name, config.env):
         parts = parts_lib.make(config.runs()[0])
       with contextlib.closing(parts):
-        if few := parts_lib.few_updates(parts):
-          console.line(f"{name} on {config.env}: {few}")
         config = dataclasses.replace(config, episodes=parts.config.episodes)
     runnable.append(config)
   return runnable

@@ -16,10 +16,8 @@ from explorax.environments import jax_adapter, rendering
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, presets, processes, trained
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.recording import loggers, summary, video
+from explorax.experiments.recording import loggers, video
 from explorax.experiments.runners import common, local, user_agents
-
-_FEW_UPDATES = 100  # A run with fewer says so.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,21 +248,3 @@ def environment_seed(seed: int, role: str, number: int, resumed_at: int) -> int:
   stream = (common.TRAINING, common.EVALUATION).index(role)
   entropy = (seed, stream, number, *([resumed_at] if resumed_at else []))
   return int(np.random.SeedSequence(entropy).generate_state(1)[0])
-
-
-def few_updates(parts: Parts) -> str:
-  """A sentence for a run that is too short to learn; '' for others."""
-  config = parts.config
-  if config.steps is None or config.has_user_agent:
-    return ""
-  replay = parts.agent.replay
-  learning = max(0, config.steps - replay.min_size + 1)
-  updates = int(learning * replay.updates_per_step)
-  if updates >= _FEW_UPDATES:
-    return ""
-  return (
-    f"This run is too short to learn: it makes {summary.count(updates, 'update')} of "
-    f"the network. Use more --steps, a smaller min_replay_size (it is "
-    f"{replay.min_size}) or a larger updates_per_step (it is "
-    f"{replay.updates_per_step:g})."
-  )

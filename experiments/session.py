@@ -16,7 +16,6 @@ import math
 import pathlib
 import shlex
 import traceback
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -110,8 +109,6 @@ class Session:
     """The run's length and directory, and where it resumes."""
     of_each = " of each" if self.config.num_seeds > 1 else ""
     lines = [f"{self.config.length}{of_each}, into {self.directory.given}"]
-    if few := parts_lib.few_updates(self.parts):
-      lines.append(few)
     if checkpoints.restored is not None:
       env_steps = checkpoints.restored.record["env_steps"]
       lines.append(f"Resuming at environment step {env_steps:,}.")
@@ -208,8 +205,6 @@ def start(
   results: list[results_lib.Result] = []
   for run in config.runs() if config.num_seeds > 1 else [config]:
     with contextlib.closing(set_up(run, objects=objects)) as session:
-      if few := parts_lib.few_updates(session.parts):
-        warnings.warn(few, RuntimeWarning, stacklevel=3)
       session.run(console_lib.Console(None), callbacks)
       results += session.results()
     if results[-1].interrupted:
