@@ -237,6 +237,8 @@ class Table(tuple[CompletedTask, ...]):
     """One number of each seed and problem, `[S, problems]`: the mean of a result."""
     if callable(measure):
       return measure(self)
+    if not self:
+      return np.zeros((0, 0))
     groups = [group.joined(measure) for group in self.by_problem()]
     return np.stack([x.reshape(len(x), -1).mean(axis=1) for x in groups], axis=1)
 
@@ -317,7 +319,8 @@ class Figure:
 
     def of(grids: Sequence[Grid]) -> Table | None:
       changed = [grid.changed(changes) for grid in grids]
-      return complete([task for grid in changed for task in grid.tasks()])
+      tasks = [task for grid in changed for task in grid.tasks()]
+      return complete([*{task.key: task for task in tasks}.values()])
 
     table = of(self.runs)
     if table is None or self.then is None:

@@ -272,7 +272,8 @@ def milliseconds(table: figures.Table, method: str) -> float:
   NaN if these are too short for a measurement.
   """
   measured = table.where(method=method, cost_run=lambda x: x is not None)
-  return float(1000 * np.median([task.results["seconds"][0] for task in measured]))
+  seconds = [task.results["seconds"][0] for task in measured]
+  return float(1000 * np.median(seconds or [np.nan]))
 
 
 def below_best(groups: Sequence[np.ndarray]) -> np.ndarray:

@@ -183,9 +183,6 @@ def test_a_table_joins_the_seeds_of_a_problem():
 
 
 @pytest.mark.parametrize("name", FIGURES := figures.every())
-@pytest.mark.parametrize("quick", [False, True])
-def test_no_two_tasks_of_a_figure_are_the_same(name, quick):
-  figure = FIGURES[name]
-  changes = figure.quick if quick else {}
-  tasks = [x for grid in figure.runs for x in grid.changed(changes).tasks()]
+def test_no_two_tasks_of_a_figure_are_the_same(name):
+  tasks = [x for grid in FIGURES[name].runs for x in grid.tasks()]
   assert tasks and len({task.key for task in tasks}) == len(tasks)
