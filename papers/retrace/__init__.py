@@ -4,7 +4,6 @@
     tuned.py         our own: figure 1 with each agent's best step size, and by λ
     operators.py     our own: contraction, control, bias and variance of the operators
     measurements.py  what it computes
-    online.py        theorem 3: the online algorithm
 
 docs/papers/retrace.md discusses what came out.
 """

@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 import pytest
 
 from explorax.papers import registry, types
-from explorax.papers.retrace import online, operators, scores, tuned
+from explorax.papers.retrace import operators, scores, tuned
 
 CONFIG = operators.Config(
   num_states=3,
@@ -46,21 +45,6 @@ def test_what_is_computed_has_its_shapes_and_limits(done):
   measured = returns["retrace_measured"], returns["non_markov_retrace_measured"]
   np.testing.assert_allclose(measured[0][:, 0], measured[1][:, 0], rtol=1e-5)
   np.testing.assert_allclose(np.mean(measured[0]), np.mean(exact), rtol=0.5)
-
-
-# Theorem 3, the online algorithm.
-ONLINE = online.Config(num_steps=400, num_points=10, num_seeds=2)
-
-
-def test_online_runs_begin_at_the_errors_of_q_0_in_float64():
-  figure = registry.FIGURES["retrace/online"]
-  tasks = {task.name: task for task in figure.tasks(ONLINE)}
-  found = figure.compute(tasks["mixture_watkins"].settings)
-  assert found["errors"].dtype == np.float64 and not jax.config.jax_enable_x64
-  assert found["errors"].shape == (2, 11)
-  # |Q*| is at most 1 / (1 − 0.855) = 6.9, and so is |Q_0|.
-  assert np.all(found["errors"] < 2 * 6.9) and np.all(found["errors"][:, 0] > 1)
-  assert np.all(found["commutator"] < 1e-15)
 
 
 # Figure 1, inter-algorithm scores.

@@ -16,7 +16,6 @@ from explorax.papers import registry
     ("ngu/fig2", "agents=rnd,rnd", "agents"),
     ("ngu/fig2", "num_steps=10", "eval_every"),
     ("retrace/fig1", "num_steps=9999", "num_steps"),
-    ("retrace/online", "step_power=0.4", "step_power"),
     ("retrace/operators", "lambdas=0.5,", "lambdas"),
     ("tdu/fig1", "agents=ngu,", "agents"),
     ("ucb/small", "num_steps=49999", "num_steps"),
