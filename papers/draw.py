@@ -308,7 +308,8 @@ class Rows(Panel):
         continue
       if self.x is not None:
         x = chosen.score(self.x)
-        rows[label] = x, np.ones(len(x), bool)
+        if len(x):
+          rows[label] = x, np.ones(len(x), bool)
       else:
         assert self.event is not None
         times = (

@@ -245,7 +245,7 @@ class Table(tuple[CompletedTask, ...]):
   def score(self, measure: Measure) -> np.ndarray:
     """One number of each seed, `[S]`: the mean of what is measured."""
     x = self.scores(measure)
-    return x.reshape(len(x), -1).mean(axis=1)
+    return x.mean(axis=tuple(range(1, x.ndim)))
 
   def times(self, event: str = "solved", end: str = "episodes") -> Times:
     """When something happened, `[S, problems]`.
