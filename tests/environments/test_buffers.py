@@ -7,13 +7,10 @@ import fakes
 import gymnasium
 import jax
 import numpy as np
-import pytest
 
 import explorax
 from explorax.agents.bonuses import ngu
 from explorax.agents.bonuses.wrappers import gymnasium_wrapper
-
-pytestmark = pytest.mark.newest
 
 
 def fresh(array, buffer):

@@ -10,7 +10,6 @@ import pytest
 from explorax import environments
 from explorax.environments import encodings, specs
 
-pytestmark = pytest.mark.newest
 SPACES = gymnasium.spaces
 
 

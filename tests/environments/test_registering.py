@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.newest
-
 # What such a package does when it is imported.
 PACKAGE = """
 import gymnasium

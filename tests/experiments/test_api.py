@@ -20,8 +20,6 @@ from explorax.environments import identity
 from explorax.experiments import run
 from explorax.experiments import settings as settings_lib
 
-pytestmark = pytest.mark.newest
-
 ENV = "jax:chain/5"
 SMALL = {
   "hidden_sizes": (8,),

@@ -11,8 +11,6 @@ import pytest
 
 from explorax.experiments import checkpoint, errors
 
-pytestmark = pytest.mark.newest
-
 
 class State(NamedTuple):
   params: dict

@@ -7,8 +7,6 @@ import pytest
 
 from explorax.experiments import evaluate, run
 
-pytestmark = pytest.mark.newest
-
 ENVIRONMENTS = """
 import dm_env
 import jax

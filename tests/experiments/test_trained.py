@@ -17,8 +17,6 @@ import explorax
 from explorax import environments
 from explorax.experiments import checkpoint, config, evaluate, run, trained
 
-pytestmark = pytest.mark.newest
-
 TINY = {"hidden_sizes": (8,), "batch_size": 2, "min_replay_size": 10}
 RECURRENT = {
   "sequence_length": 4,

@@ -7,8 +7,6 @@ import pytest
 
 from explorax.experiments import run
 
-pytestmark = pytest.mark.newest
-
 # Lines with `# here` are those that an error should show.
 CODE = """
 import jax.numpy as jnp

@@ -20,8 +20,6 @@ from explorax.agents.bonuses import (
 )
 from explorax.agents.bonuses.wrappers import gymnasium_wrapper
 
-pytestmark = pytest.mark.newest
-
 SAME_STEP = vector.AutoresetMode.SAME_STEP
 
 

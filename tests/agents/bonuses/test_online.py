@@ -26,8 +26,6 @@ from explorax.agents.bonuses import (
 )
 from explorax.agents.bonuses.wrappers import online
 
-pytestmark = pytest.mark.newest
-
 NUM_ENVS = 3
 LENGTHS = np.array([4, 7, 5])  # Of the environments' episodes.
 EPISODIC = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=50)

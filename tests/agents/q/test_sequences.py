@@ -109,7 +109,6 @@ def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
   np.testing.assert_allclose(q, whole.q[:, :, :-1], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.newest
 def test_what_was_acted_is_unrolled_again():
   """From a stored state, the learner's unroll arrives at the next stored state.
 

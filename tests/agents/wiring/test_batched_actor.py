@@ -15,8 +15,6 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import specs
 from explorax.experiments.presets import r2d2 as r2d2_presets
 
-pytestmark = pytest.mark.newest
-
 NUM_ENVS, NUM_ACTORS, FIRST_ID = 3, 9, 3
 SPEC = specs.EnvironmentSpec(
   dm_env.specs.Array((2,), np.float32), dm_env.specs.DiscreteArray(4)
