@@ -71,7 +71,7 @@ FIGURES = (
         seeds_per_task=200,
       )
     ],
-    quick={"epsilon": (0.5, 1.0), "size": 10, "steps": 200, "num_seeds": 10},
+    quick={"size": 10, "steps": 200, "num_seeds": 10},
     panels=[
       [
         comparisons.maps(

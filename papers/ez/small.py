@@ -110,7 +110,7 @@ FIGURES = (
       ),
       *map(_map_grid, _MAPS.values()),
     ],
-    quick={"size": (4, 6), "episodes": 5, "steps": 300, "num_seeds": 4},
+    quick={"episodes": 5, "steps": 300, "num_seeds": 4},
     panels=[
       [
         comparisons.size_marks(event, label, _SIZES, 100_000, where=_SEA)

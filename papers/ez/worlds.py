@@ -110,7 +110,7 @@ FIGURES = (
         seeds_per_task=30,
       )
     ],
-    quick={"density": (0.1, 0.3, 0.5), "num_seeds": 10},
+    quick={"num_seeds": 10},
     panels=[
       [
         _World(
