@@ -1,8 +1,8 @@
 """Paper 2, Never Give Up: figures and what they compute.
 
-    maze.py      figure 2 in the Random Disco Maze and variants of settings; training
+    maze.py      figure 2 in the Random Disco Maze, longer, and variants of settings
     mixtures.py  figure 7: bonus scales and discounts of a mixture's policies
-    atari.py     figures 3 to 5 and table 3: Atari
+    policies.py  one policy against eight in a room with one reward
 
 docs/papers/never_give_up.md discusses what came out.
 """

@@ -11,7 +11,6 @@ from explorax.papers import (
   draw,
   figures,
   judge,
-  panels,
   registry,
   reproduce,
   store,
@@ -47,7 +46,7 @@ def test_kept_results_give_the_frozen_verdicts(name):
 
 
 # One for each way in which figures are computed that no other test here has.
-@pytest.mark.parametrize("name", ["ucb/small"])
+@pytest.mark.parametrize("name", ["ngu/fig7", "ucb/small"])
 def test_the_quick_version_of_a_figure_is_computed_and_drawn(name):
   figure = FIGURES[name]
 
@@ -95,26 +94,3 @@ def test_stored_results_give_the_frozen_verdicts(name):
   findings = figure.judge(figure.config, stored(figure))
   rows = [verdicts.row(name, {**x._asdict(), "verdict": x.verdict}) for x in findings]
   assert rows == [row for row in verdicts.read() if row["figure"] == name]
-
-
-# One for each way in which figures are computed that no other test here has.
-QUICK = ("ngu/fig7",)
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_the_quick_version_is_computed_and_judged(name):
-  figure = registry.FIGURES[name]
-  config = figure.quick
-  table = types.Table(
-    types.CompletedTask(
-      task.name,
-      task.settings,
-      figure.compute(task.settings),
-      1.0,
-      {},
-    )
-    for task in figure.tasks(config)
-  )
-  assert all(f.claim and f.measured for f in figure.judge(config, table))
-  pytest.importorskip("matplotlib")
-  assert panels.draw(figure.panels(config), table, figure.height).axes

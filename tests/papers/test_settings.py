@@ -12,13 +12,8 @@ from explorax.papers import registry
 @pytest.mark.parametrize(
   ("name", "settings", "field"),
   [
-    ("ngu/fig2", "size=4", "size"),
-    ("ngu/fig2", "agents=rnd,rnd", "agents"),
-    ("ngu/fig2", "num_steps=10", "eval_every"),
     ("retrace/fig1", "num_steps=9999", "num_steps"),
     ("retrace/operators", "lambdas=0.5,", "lambdas"),
-    ("tdu/fig1", "agents=ngu,", "agents"),
-    ("ucb/small", "num_steps=49999", "num_steps"),
   ],
 )
 def test_impossible_settings_are_refused(name, settings, field):
