@@ -30,8 +30,7 @@ from explorax.experiments import (
   tuning,
 )
 from explorax.experiments import parts as parts_lib
-from explorax.experiments import settings as settings_lib
-from explorax.papers import registry, reproduce
+from explorax.papers import figures, registry, reproduce
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -152,8 +151,10 @@ def _parse_sweep(argv: list[str]) -> None:
 def _parse_figure(argv: list[str]) -> None:
   given = flags.parse(argv, reproduce.Flags, command.Compiling)
   if given["figure"] and given["figure"] != "NAME":
-    for figure in registry.choose(given["figure"]):
-      settings_lib.apply(figure.config, given["set"])
+    if given["figure"].partition("/")[0] in {x.split("/")[0] for x in registry.FIGURES}:
+      return  # Not yet a declaration.
+    for figure in figures.choose(given["figure"], figures.every()):
+      figures.parse_changes(figure, given["set"])
 
 
 PARSERS: dict[str, Callable[[list[str]], Any]] = {
