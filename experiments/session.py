@@ -80,21 +80,21 @@ class Session:
     """
     if self.checkpoints is None:
       return 0
-    console.line("\n".join(self._introduction(self.checkpoints)))
     restored = self.checkpoints.restored
-    recorder = recorder_lib.Recorder(
-      self.directory,
-      self.config,
-      self.record,
-      console=console,
-      learner_metrics=()
-      if self.config.has_user_agent
-      else self.parts.agent.learner.metrics,
-      resumed=restored.record["recorder"] if restored else None,
-    )
-    (self.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
-    calls = callbacks_lib.Callbacks([recorder, *callbacks, self.callback])
     with signals.stop_on_signals() as stop:
+      console.line("\n".join(self._introduction(self.checkpoints)))
+      recorder = recorder_lib.Recorder(
+        self.directory,
+        self.config,
+        self.record,
+        console=console,
+        learner_metrics=()
+        if self.config.has_user_agent
+        else self.parts.agent.learner.metrics,
+        resumed=restored.record["recorder"] if restored else None,
+      )
+      (self.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
+      calls = callbacks_lib.Callbacks([recorder, *callbacks, self.callback])
       hooks = self._hooks(self.checkpoints, recorder, calls, stop)
       error, status = self._train(self.checkpoints, hooks, recorder, calls, console)
     if error is not None:

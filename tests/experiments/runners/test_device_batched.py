@@ -238,7 +238,8 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
   agent = make_agent(DQN, batch)
 
   def keep():
-    return checkpoint.Checkpointer(tmp_path, with_replay=True, every=50)
+    restored, _ = checkpoint.newest(tmp_path)
+    return checkpoint.Checkpointer(tmp_path, restored, with_replay=True, every=50)
 
   asked = iter([False] * 20 + [True])
   hooks = common.Hooks(
