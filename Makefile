@@ -96,7 +96,6 @@ docs: $(INSTALLED)
 # command per figure is what docs/figures/figures.md then names.
 results: $(INSTALLED)
 	$(BIN)/python benchmarks/page.py
-	$(BIN)/python -m explorax.papers.learning.page
 	for name in $$(ls docs/figures | sed -n 's#_#/#; s#\.json$$##p'); do \
 	  $(BIN)/python -m explorax.papers.reproduce --figure=$$name --workers=1 \
 	    --output=docs/figures || exit 1; \

@@ -175,7 +175,8 @@ def _make(
       findings = write(figure, table, directory, name)
       for x in findings:
         console.line(f"  {judge.VERDICTS[x.held]} ({x.test}): {x.claim}: {x.measured}")
-      console.line(f"  drawn in {directory.path / name}.png\n")
+      if figure.panels:
+        console.line(f"  drawn in {directory.path / name}.png\n")
       if figure.table is not None:
         tables[figure.name] = figure.table(table)
   if flags["pages"] is not None:

@@ -99,8 +99,6 @@ def _commands(path: pathlib.Path) -> list[tuple[str, list[str]]]:
   for line in lines:
     if line[0] == "-m":
       package, _, name = line[1].rpartition(".")
-      if package == "explorax.papers.learning":
-        continue
       assert package in ("explorax.experiments", "explorax.papers"), line
       commands.append((name, line[2:]))
     else:

@@ -1,63 +1,59 @@
-"""What agents learn: runs, tables, and the pages that have them."""
+"""What agents learn: the tables of the pages, and the runs behind them."""
 
-import dataclasses
+import pathlib
 
 import pytest
 
-from explorax.experiments.reports import markdown
-from explorax.papers.learning import goals, page, runs, tables
+from explorax.papers import figures, learning
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+
+
+def completed(tasks):
+  return figures.Table(
+    figures.CompletedTask(x.settings, x.compute(x.settings), 1.0, {}) for x in tasks
+  )
+
 
 # No update happens, so that little is compiled.
-SMALL = ("hidden_sizes=8", "min_replay_size=1000")
-
-
-def test_tables_are_those_of_the_files():
-  texts = [path.read_text(encoding="utf-8") for path in page.PAGES]
-  for text in texts:
-    assert markdown.fill(text, page.tables()) == text, "run `make results`"
-  for name in page.tables():
-    assert any(name in markdown.names(text) for text in texts), name
+@pytest.mark.parametrize(
+  ("row", "env", "settings", "words"),
+  [
+    (learning._solved_row, "bsuite:deep_sea/0", {"episodes": 3}, "> 3"),
+    (
+      learning._goal_row,
+      "gym:CartPole-v1",
+      {"steps": 40, "eval_every": 20, "eval_episodes": 2},
+      "0/1",
+    ),
+    (learning._explored_row, "bsuite:catch/0", {"steps": 40}, "rooms of each seed"),
+  ],
+)
+def test_learning_is_measured_from_runs(row, env, settings, words):
+  dqn = learning._line("dqn", "hidden_sizes=8", "min_replay_size=1000")
+  part = learning.Part(row, env, {"dqn": dqn}, settings, seeds=1)
+  figure = learning._figure("mine", "Mine", [part])
+  table = figure.table(figure.stages({}, completed))
+  assert words in table and env in table
 
 
 def test_a_goal_is_reached_and_then_kept_or_not():
-  def run(*returns: float) -> dict:
-    return {"evaluations": [(10 * (i + 1), x) for i, x in enumerate(returns)]}
+  def run(seed, *returns):
+    steps = [10 * (i + 1) for i in range(len(returns))]
+    results = {"evaluations": [[*returns]], "env_steps": [steps]}
+    return figures.CompletedTask(
+      {"env": "gym:CartPole-v1", "steps": 40, "seeds": [seed]},
+      {name: learning.np.array(x) for name, x in results.items()},
+      60.0,
+      {},
+    )
 
-  assert goals.reached_at(run(1, 5, 3), 4) == 20
-  assert goals.reached_at(run(1, 4), 4) is None
-  assert goals.afterwards(run(1, 5, 3, 6), 4) == [False, True]
-  assert goals.afterwards(run(1, 4), 4) == []
-
-
-@pytest.mark.parametrize(
-  ("name", "short", "column"),
-  [
-    ("distinct_priors", {"episodes": 3}, "solved_episode"),
-    ("memory", {"steps": 40, "eval_every": 20, "eval_episodes": 2}, "evaluations"),
-    ("sparse", {"steps": 40, "eval_every": None}, "rooms"),
-  ],
-)
-def test_learning_is_measured_from_the_directories_of_runs(
-  name, short, column, tmp_path
-):
-  cell = runs.cells([name], str(tmp_path))[0]
-  config = dataclasses.replace(
-    cell.config, agent="dqn", settings=SMALL, num_seeds=1, **short
-  )
-  cell = cell._replace(config=config)
-  (row,), code = runs.compute([cell], str(tmp_path), workers=1)
-  assert code == 0 and (row["env"], row["seed"]) == (cell.env, config.seed)
-  assert column in row and cell.label in tables.table([row])
-  assert name != "memory" or [steps for steps, _ in row["evaluations"]][-1] >= 40
+  runs = [run(0, 1, 500, 3, 500), run(1, 1, 1, 1, 1)]
+  row = learning._goal_row(figures.Table(runs))
+  assert (row["goal reached"], row["in step"]) == ("1/2", "20")
+  assert (row["later above it"], row["CPU minutes"]) == ("1/2", "1.0")
 
 
-def test_tables_of_learning_count_the_seeds_that_fail():
-  same = {"label": "dqn", "env": "jax:catch"}
-  solved = [{**same, "max_episodes": 20, "solved_episode": n} for n in (7, None, None)]
-  shares = [
-    {**same, "evaluations": [(1, r)], "training_last_100": r / 2} for r in (1.0, 0.0)
-  ]
-  rows = [{"seed": i, **row} for i, row in enumerate([*solved, *shares])]
-  assert "| 1/3    | > 20 (7, > 20, > 20)" in tables.table(rows[:3])
+def test_means_of_shares_have_exact_intervals():
   # Clopper and Pearson: 1 of 2 is in [1 - √0.975, √0.975].
-  assert "0.5 [0.0126, 0.987] (1, 0)" in tables.table(rows[3:])
+  assert learning._mean(learning.np.array([1.0, 0.0])) == "0.5 [0.0126, 0.987]"

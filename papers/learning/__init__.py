@@ -1,1 +1,0 @@
-"""What agents learn beside the papers' figures: gymnasium, games, parts of agents."""
