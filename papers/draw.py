@@ -298,9 +298,9 @@ class Rows(Panel):
   count: bool = False
 
   def height(self, table: figures.Table) -> float:
-    return 0.9 + 0.21 * len(self._rows(table.where(**self.where)))
+    return 0.9 + 0.21 * len(self.rows(table.where(**self.where)))
 
-  def _rows(self, table: figures.Table) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+  def rows(self, table: figures.Table) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Label → the values `[R]`, and whether each happened."""
     rows = {}
     for label, where in self.lines.items():
@@ -328,7 +328,7 @@ class Rows(Panel):
     return rows
 
   def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
-    rows, styles = self._rows(table), drawing.styles([*self.lines])
+    rows, styles = self.rows(table), drawing.styles([*self.lines])
     for row, (label, (x, happened)) in enumerate(rows.items()):
       color = styles[label].color
       y = row + np.linspace(-0.22, 0.22, len(x)) * (len(x) > 1)

@@ -1,26 +1,21 @@
 """Paper 5's figure 1: inter-algorithm scores on its games and on small ones."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from explorax import exploration, ranges
-from explorax.agents.targets import off_policy
-from explorax.environments import atari57, jax_environments
-from explorax.experiments import presets
-from explorax.experiments.recording import drawing
-from explorax.experiments.runners import common
-from explorax.papers import algorithms, claims, layers, panels, significance, types
-from explorax.papers.tdu import runs
+from explorax.environments import atari57
+from explorax.papers import algorithms, compute, draw, figures, judge
 
-# The figure's four agents, by preset: the column of table 2, and the label.
+PAPER = "Munos et al. (2016), Safe and efficient off-policy reinforcement learning"
+# The agents of the figure: the preset, and the column of table 2.
 AGENTS = {
-  "retrace_dqn": ("retrace", "Retrace(1)"),
-  "tree_backup_dqn": ("tree_backup", "Tree-backup(1)"),
-  "one_step_dqn": ("dqn", "Q-learning"),
-  "harutyunyan_dqn": ("q_star", "Q*(1)"),
+  "Retrace(1)": ("retrace_dqn", "retrace"),
+  "Tree-backup(1)": ("tree_backup_dqn", "tree_backup"),
+  "Q-learning": ("one_step_dqn", "dqn"),
+  "Q*(1)": ("harutyunyan_dqn", "q_star"),
 }
 _TRIALS = 4  # Of table 2.
 _WINDOWS = 10  # Parts of a run, each with a score.
@@ -32,278 +27,261 @@ class Game(NamedTuple):
   """A small game.
 
   Attributes:
-    environment: its name, without `jax:`.
+    env: its environment.
     share: the share of the figure's steps that a run takes.
-    speed: steps per second on one core, for the tasks' weights.
+    speed: steps per second on one core, for the tasks' costs.
     is_race: whether its only reward is 1 at a goal, which ends the episode. Then the
       score is the number of goals in a thousand steps, else the mean return.
   """
 
-  environment: str
+  env: str
   share: float
   speed: float
   is_race: bool = False
 
 
 GAMES = {
-  "breakout": Game("breakout", 1.0, 4500),
-  "cartpole_swingup": Game("cartpole_swingup", 0.6, 7500),
-  "mountain_car": Game("mountain_car,time_limit=1000", 0.5, 7500, is_race=True),
-  "gridworld": Game("gridworld/10", 0.3, 5000, is_race=True),
-  "catch": Game("catch", 0.2, 5000),
+  "breakout": Game("jax:breakout", 1.0, 4500),
+  "cartpole_swingup": Game("jax:cartpole_swingup", 0.6, 7500),
+  "mountain_car": Game("jax:mountain_car,time_limit=1000", 0.5, 7500, is_race=True),
+  "gridworld": Game("jax:gridworld/10", 0.3, 5000, is_race=True),
+  "catch": Game("jax:catch", 0.2, 5000),
 }
-_LONGEST = 1000  # Steps of an episode.
+
+# All results → label → scores `[S, games, 10]`, which have a common scale.
+Scores = Callable[[figures.Table], Mapping[str, np.ndarray]]
 
 
-@dataclasses.dataclass(frozen=True)
-class Config(ranges.Checked):
-  """Settings of our own runs; those of the agents are in `agent_config`."""
-
-  games: types.Distinct[Annotated[str, ranges.OneOf(GAMES)]] = tuple(GAMES)
-  # Of a run. At least one episode of cartpole_swingup, the longest, must end in each
-  # tenth.
-  num_steps: Annotated[int, ranges.Range(ge=2 * _WINDOWS * _LONGEST)] = 100_000
-  num_seeds: ranges.PositiveInt = 5
+def line(label: str) -> dict[str, Any]:
+  """The settings of an agent of `AGENTS`, or of one with another λ: `Retrace(0.9)`."""
+  name, _, lambda_ = label.rstrip(")").partition("(")
+  agent, _ = AGENTS[f"{name}(1)" if lambda_ else name]
+  return {"agent": agent, "changes": [f"target.lambda_={lambda_}"] if lambda_ else []}
 
 
-def _tasks(config: Config) -> list[types.Task]:
-  tasks = []
-  for game in config.games:
-    steps = int(GAMES[game].share * config.num_steps)
-    for agent in AGENTS:
-      tasks += types.split(
-        f"{game}_{agent}",
-        {"game": game, "agent": agent, "num_steps": steps},
-        config.num_seeds,
-        seconds_per_seed=15.0 + steps / GAMES[game].speed,
-      )
-  return tasks
+def cost(settings: figures.Settings) -> float:
+  """Seconds of a seed on one core."""
+  game = GAMES[settings["game"]]
+  return 15.0 + game.share * settings["num_steps"] / game.speed
 
 
-def agent_config(settings: types.Settings) -> Any:
-  """The preset's config for small problems, with appendix F's exploration.
+def run(settings: figures.Settings) -> figures.Results:
+  """Trains the seeds of a task with appendix F's exploration, on small networks.
 
   The schedules of ε have the paper's shares of a run: 50,000 frames of each of sixteen
-  threads are 1/250 of 200 million frames. All agents, and the other
-  seeds of a task, share the draw of its first seed. Every update uses 64 transitions,
-  and λ is 1 unless the settings have another. A perceptron replaces the convolutions.
+  threads are 1/250 of 200 million frames. All agents, and the other seeds of a task,
+  share the draw of its first seed. Every update uses 64 transitions. A perceptron
+  replaces the convolutions.
+
+  Returns:
+    `scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it.
   """
-  steps = settings["num_steps"]
-  config = presets.PRESETS[settings["agent"]].config
-  if isinstance(config.target, off_policy.OffPolicy):
-    target = dataclasses.replace(config.target, lambda_=settings.get("lambda", 1.0))
-    config = dataclasses.replace(config, target=target)
-  if "learning_rate" in settings:
-    config = dataclasses.replace(config, learning_rate=settings["learning_rate"])
-  epsilon = exploration.Alternating(
-    decay_steps=steps // 50, period_steps=steps // 250, seed=settings["seeds"][0]
+  game = GAMES[settings["game"]]
+  steps = int(game.share * settings["num_steps"])
+  epsilon = (
+    f"Alternating(decay_steps={steps // 50},period_steps={steps // 250},"
+    f"seed={settings['seeds'][0]})"
   )
-  return dataclasses.replace(
-    config,
-    torso="mlp",
-    exploration=exploration.EpsilonGreedy(epsilon),
-    batch_size=4,
-    replay_capacity=steps // 10,
-    min_replay_size=steps // 100,
+  changes = [
+    *settings["changes"],
+    "torso=mlp",
+    f"exploration=EpsilonGreedy({epsilon})",
+    "batch_size=4",
+    f"replay_capacity={steps // 10}",
+    f"min_replay_size={steps // 100}",
+  ]
+  record = compute.train(
+    {**settings, "changes": changes}, env=game.env, steps=steps, eval_episodes=0
   )
-
-
-def run(settings: types.Settings) -> types.Results:
-  """`scores` `[S, 10]`: of each tenth of the run, of the episodes that end in it."""
-  game, steps, seeds = GAMES[settings["game"]], settings["num_steps"], settings["seeds"]
-  environment, params = jax_environments.make(game.environment)
-  episodes = runs.train(
-    settings,
-    agent_config(settings),
-    environment,
-    own_params=[params] * len(seeds),
-    steps=steps,
-  ).episodes
-  return {
-    "scores": np.stack([window_scores(episodes[s], steps, game.is_race) for s in seeds])
-  }
+  scores = [
+    window_scores(
+      *(
+        np.array([getattr(x, name) for x in episodes], np.float64)
+        for name in ("env_steps", "episode_return", "episode_length")
+      ),
+      num_steps=steps,
+      is_race=game.is_race,
+    )
+    for episodes in record.episodes.values()
+  ]
+  return {"scores": np.stack(scores)}
 
 
 def window_scores(
-  episodes: list[common.Episode], num_steps: int, is_race: bool
+  ends: np.ndarray,
+  returns: np.ndarray,
+  lengths: np.ndarray,
+  *,
+  num_steps: int,
+  is_race: bool,
 ) -> np.ndarray:
-  """A score of each tenth of a run, float `[10]`; see `Game.is_race`.
+  """A score of each tenth of a run, `[10]`; of episodes `[E]`. See `Game.is_race`."""
+  total, count = compute.windows(ends, returns, num_steps, _WINDOWS)
+  if is_race:
+    steps, _ = compute.windows(ends, lengths, num_steps, _WINDOWS)
+    return total / (np.maximum(steps, 1) / 1000)
+  return total / count
 
-  An episode counts where it ends; one that ends after the last step is in the last
-  tenth.
-  """
-  ends, returns, lengths = (
-    np.array([getattr(episode, name) for episode in episodes], np.float64)
-    for name in ("env_steps", "episode_return", "episode_length")
-  )
-  window = np.minimum((ends - 1) * _WINDOWS // num_steps, _WINDOWS - 1)
-  scores = np.empty(_WINDOWS)
-  for i in range(_WINDOWS):
-    within = window == i
-    by = max(np.sum(lengths[within]), 1) / 1000 if is_race else np.sum(within)
-    scores[i] = np.sum(returns[within]) / by
-  return scores
+
+def by_game(table: figures.Table) -> np.ndarray:
+  """The scores of one agent, `[S, games, 10]`."""
+  games = [table.joined("scores", game=x) for x in table.values("game")]
+  return np.stack(games, axis=1)
 
 
 def published() -> dict[str, dict[str, float]]:
-  """Table 2: agent → game → final score, of 60 games at 200 million frames."""
+  """Table 2: label → game → final score, of 60 games at 200 million frames."""
   scores = atari57.published("munos")
-  return {agent: scores[column] for agent, (column, _) in AGENTS.items()}
+  return {label: scores[column] for label, (_, column) in AGENTS.items()}
 
 
-Scores = Mapping[str, np.ndarray]  # Agent → inter-algorithm scores `[S, games]`.
-
-
-def _published_z() -> Scores:
-  """Of table 2, with an axis for the seeds: `[1, 60]`."""
-  z = algorithms.inter_algorithm_scores(published())
-  return {agent: np.array([list(games.values())]) for agent, games in z.items()}
-
-
-def _own_z(window: int, table: types.Table) -> Scores:
-  """Of our runs, separate for each seed."""
-  games = table.values("game")
-  scores = {
-    agent: np.stack(
-      [table.joined("scores", game=g, agent=agent)[:, window] for g in games], axis=1
-    )
-    for agent in AGENTS
-  }
-  by_seed = [
-    algorithms.inter_algorithm_scores(
-      {agent: dict(zip(games, x[seed], strict=True)) for agent, x in scores.items()}
-    )
-    for seed in range(min(map(len, scores.values())))
-  ]
-  return {
-    agent: np.array([list(z[agent].values()) for z in by_seed]) for agent in scores
-  }
-
-
-def draw_z(axes: types.Axes, z: Scores) -> None:
-  """A row for each label: its seeds' mean scores over the games."""
-  styles = drawing.styles([*z])
-  for row, (label, scores) in enumerate(z.items()):
-    layers.draw_row(axes, row, scores.mean(axis=1), styles[label])
-  axes.set_yticks(range(len(z)), list(z))
-  axes.set_ylim(len(z) - 0.5, -0.5)
-
-
-def _panels(config: Config) -> list[list[panels.Panel]]:
-  lines = {label: {"agent": agent} for agent, (_, label) in AGENTS.items()}
-
-  def scores(window: int) -> panels.Panel:
-    def draw_rows(axes: types.Axes, table: types.Table) -> None:
-      z = _own_z(window, table)
-      draw_z(axes, {label: z[agent] for agent, (_, label) in AGENTS.items()})
-
-    share = f"{(window + 1) / _WINDOWS:.0%} of the steps"
-    return panels.Panel(
-      draw_rows,
-      title=f"{len(config.games)} small games, after {share}",
-      grid="x",
-      legend=None,
-      xlabel="mean inter-algorithm score",
-      xlim=(0, 1.1),
-    )
-
-  hidden: dict[str, Any] = {"yticklabels": []}
-  games = [
-    panels.Panel(
-      layers.Rows(lambda table: table.joined("scores")[:, LAST], lines),
-      where={"game": game},
-      grid="x",
-      legend=None,
-      title=game.replace("_", " "),
-      xlabel="goals in 1,000 steps" if GAMES[game].is_race else "return",
-      **(hidden if i else {}),
-    )
-    for i, game in enumerate(config.games)
-  ]
-  return [[scores(EARLY), scores(LAST)], games]
-
-
-def times_best(scores: dict[str, dict[str, float]]) -> dict[str, int]:
+def times_best(scores: Mapping[str, Mapping[str, float]]) -> dict[str, int]:
   """Agent → the number of games on which no other is better; ties count for all."""
   games = next(iter(scores.values()))
   best = {game: max(own[game] for own in scores.values()) for game in games}
   return {a: sum(own[g] == best[g] for g in games) for a, own in scores.items()}
 
 
-def _most_best(table: types.Table) -> types.Finding:
-  del table
-  best = times_best(published())
-  words = ", ".join(f"{label} {best[agent]}" for agent, (_, label) in AGENTS.items())
-  num_games = len(published()["retrace_dqn"])
-  return types.Finding(
-    "Atari, table 2: Retrace is the best on most games",
-    f"best on, of {num_games}: {words}, {sum(best.values()) - num_games} of them tied",
-    best["retrace_dqn"] > max(n for a, n in best.items() if a != "retrace_dqn"),
-    _TRIALS,
-    "published",
-    "counted",
+def inter_algorithm(table: figures.Table) -> dict[str, np.ndarray]:
+  """Of our runs, where each seed and tenth is compared by itself; see `Scores`."""
+  found = {label: by_game(table.where(**line(label))) for label in AGENTS}
+  z = algorithms.inter_algorithm_scores(
+    {x: {str(i): y for i, y in enumerate(own.ravel())} for x, own in found.items()}
   )
+  return {x: np.reshape([*z[x].values()], own.shape) for x, own in found.items()}
 
 
-def _above(claim: str, other: str, window: int | None) -> types.Claim:
-  """That Retrace's mean inter-algorithm score is above another agent's.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Means(draw.Rows):
+  """Rows of mean scores over games, in one of the tenths."""
 
-  Both are normalised together, so that the test is of their differences: over the seeds
-  of our runs, or over the games of table 2 (`window` None).
-  """
+  scores: Scores
+  tenth: int
 
-  def compare(table: types.Table) -> types.Finding:
-    if window is None:
-      z: Scores = {agent: x.T for agent, x in _published_z().items()}
-    else:
-      z = _own_z(window, table)
-    words = "mean inter-algorithm scores {a:.3g} and {b:.3g}, a difference of {gap}"
-    finding = claims.compare(
-      claim,
-      z["retrace_dqn"],
-      z[other],
-      words,
-      spec=".3f",
-      test=significance.wilcoxon if window is None else significance.paired,
-      kind="published" if window is None else None,
-      games=() if window is None else table.values("game"),
+  def rows(self, table: figures.Table) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    means = {x: z[..., self.tenth].mean(axis=1) for x, z in self.scores(table).items()}
+    return {label: (x, np.ones(len(x), bool)) for label, x in means.items()}
+
+
+def means(scores: Scores, labels: Sequence[str], xlabel: str) -> list[draw.Panel]:
+  """Mean scores over games, early and at the end."""
+  return [
+    _Means(
+      lines={label: {} for label in labels},
+      scores=scores,
+      tenth=tenth,
+      names=tenth == EARLY,
+      axes={"title": f"after {(tenth + 1) / _WINDOWS:.0%} of steps", "xlabel": xlabel},
     )
-    return finding._replace(num_seeds=_TRIALS) if window is None else finding
+    for tenth in (EARLY, LAST)
+  ]
+
+
+def above(
+  scores: Scores, *compared: tuple[str, str, str, int]
+) -> Callable[[figures.Table], list[judge.Finding]]:
+  """That agents have greater mean scores than others: claim, both labels, tenth."""
+
+  def compare(table: figures.Table) -> list[judge.Finding]:
+    z = scores(table)
+    return [
+      judge.above(
+        claim, z[a][..., tenth], z[b][..., tenth], test=judge.paired, spec=".3f"
+      )
+      for claim, a, b, tenth in compared
+      if {a, b} <= {*z}
+    ]
 
   return compare
 
 
-_CLAIMS = (
-  _most_best,
-  _above("Atari, table 2: Retrace scores above Q-learning", "one_step_dqn", None),
-  _above("Atari, table 2: Retrace scores above tree-backup", "tree_backup_dqn", None),
-  _above("small games: Retrace starts above Q-learning", "one_step_dqn", EARLY),
-  _above("small games: Retrace ends above Q-learning", "one_step_dqn", LAST),
-  _above("small games: Retrace starts above tree-backup", "tree_backup_dqn", EARLY),
-  _above("small games: Retrace ends above tree-backup", "tree_backup_dqn", LAST),
-  _above("small games: Retrace ends above Q*(1)", "harutyunyan_dqn", LAST),
-)
+def _most_best(table: figures.Table) -> judge.Finding:
+  del table
+  best = times_best(published())
+  num_games = len(published()["Q-learning"])
+  ties = sum(best.values()) - num_games
+  words = ", ".join(f"{label} {number}" for label, number in best.items())
+  return judge.Finding(
+    "Atari, table 2: Retrace is the best on most games",
+    best.pop("Retrace(1)") > max(best.values()),
+    _TRIALS,
+    measured=f"best on, of {num_games}: {words}, {ties} of them tied",
+  )
+
+
+def _published_above(claim: str, other: str) -> judge.Claim:
+  """Of Retrace, over the games of table 2."""
+
+  def compare(table: figures.Table) -> judge.Finding:
+    del table
+    z = algorithms.inter_algorithm_scores(published())
+    a, b = (np.array([*z[label].values()]) for label in ("Retrace(1)", other))
+    found = judge.above(claim, a, b, test=judge.wilcoxon, spec=".3f")
+    return dataclasses.replace(found, seeds=_TRIALS)
+
+  return compare
+
+
+def _at_the_end(table: figures.Table) -> np.ndarray:
+  return table.joined("scores")[:, LAST]
 
 
 FIGURES = (
-  types.Figure(
+  figures.Figure(
     name="retrace/fig1",
-    title="Retrace and its relatives: inter-algorithm scores",
-    source="Munos et al. (2016), Safe and efficient off-policy reinforcement learning, "
-    "figure 1 and table 2",
-    claim="at λ = 1, Retrace and tree-backup score far above Q-learning early on and "
-    "stay ahead; Retrace has a narrower advantage over tree-backup, and Q*(1) "
-    "diverges. Here the same agents are on small games, where each seed's scores are "
-    "normalised by themselves.",
-    config=Config(),
-    quick=Config(games=("gridworld", "catch"), num_steps=20_000, num_seeds=1),
-    tasks=_tasks,
-    compute=run,
-    panels=_panels,
-    claims=lambda config: _CLAIMS,
-    caption="Small marks are seeds, large ones their means with 95 % t-intervals. "
-    "Above: mean inter-algorithm scores over the games. Below: the scores of the games "
-    "in the last tenth of a run.",
-    height=2.2,
+    title="Retrace and its relatives: inter-algorithm scores on small games",
+    source=f"{PAPER}, figure 1 and table 2",
+    runs=[
+      figures.Grid(
+        run,
+        [line(label) for label in AGENTS],
+        {"game": tuple(GAMES), "num_steps": 100_000},
+        cost=cost,
+      )
+    ],
+    # An episode of cartpole_swingup, the longest, must end in each tenth.
+    quick={"game": ("gridworld", "catch"), "num_steps": 20_000, "num_seeds": 1},
+    panels=[means(inter_algorithm, [*AGENTS], "mean inter-algorithm score")],
+    pictures={
+      "games": [
+        [
+          draw.Rows(
+            x=_at_the_end,
+            lines={label: line(label) for label in AGENTS},
+            where={"game": game},
+            names=not i,
+            axes={
+              "title": game.replace("_", " "),
+              "xlabel": "goals / 1,000 steps" if GAMES[game].is_race else "return",
+            },
+          )
+          for i, game in enumerate(GAMES)
+        ]
+      ]
+    },
+    claims=[
+      _most_best,
+      _published_above("Atari, table 2: Retrace scores above Q-learning", "Q-learning"),
+      _published_above(
+        "Atari, table 2: Retrace scores above tree-backup", "Tree-backup(1)"
+      ),
+      above(
+        inter_algorithm,
+        *(
+          (f"small games: Retrace {when} above {name}", "Retrace(1)", label, tenth)
+          for when, name, label, tenth in (
+            ("starts", "Q-learning", "Q-learning", EARLY),
+            ("ends", "Q-learning", "Q-learning", LAST),
+            ("starts", "tree-backup", "Tree-backup(1)", EARLY),
+            ("ends", "tree-backup", "Tree-backup(1)", LAST),
+            ("ends", "Q*(1)", "Q*(1)", LAST),
+          )
+        ),
+      ),
+    ],
+    problem="game",
+    caption="Small marks are seeds, large ones their means with 95 % t-intervals: mean "
+    "inter-algorithm scores over the games; in the second picture, the scores of each "
+    "game in the last tenth of a run.",
   ),
 )
