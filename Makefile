@@ -92,15 +92,9 @@ docs: $(INSTALLED)
 	$(BIN)/python docs/check_site.py build/docs
 	@echo "Open $(CURDIR)/build/docs/index.html"
 
-# Nothing is computed again: a figure whose raw results are kept is drawn from them. One
-# command per figure is what docs/figures/figures.md then names.
+# Nothing is computed again: figures are drawn from the results that are kept.
 results: $(INSTALLED)
 	$(BIN)/python benchmarks/page.py
-	for name in $$(ls docs/figures | sed -n 's#_#/#; s#\.json$$##p'); do \
-	  $(BIN)/python -m explorax.papers.reproduce --figure=$$name --workers=1 \
-	    --output=docs/figures || exit 1; \
-	done
-	$(BIN)/python -m explorax.papers.verdicts
 	$(BIN)/python -m explorax.papers.reproduce --workers=1 --results=results/figures \
 	  --figure=$$(ls results/figures | sed 's#_#/#; s#\.npz$$##' | paste -sd,) \
 	  --output=docs/figures --pages=docs

@@ -95,8 +95,6 @@ class Flags:
   # Directory of Markdown pages, whose tables between `<!-- findings NAME -->`, or `<!--
   # table NAME -->`, and `<!-- end -->` are written again.
   pages: str | None = None
-  # Rewrites OUTPUT/figures.md.
-  page: bool = False
 
   ## Information
   # Prints the figures and exits.
@@ -116,18 +114,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   """Lists the figures, or checks what was asked for; returns what remains."""
-  from explorax.papers import registry, reproducing  # While figures move.
-
   known = figures.every()
   if flags["list"]:
-    both: dict[str, Any] = {**known, **registry.FIGURES}
-    width = max(map(len, both))
+    width = max(map(len, known))
     return command.show(
-      "\n".join(f"{x.name:{width}}  {x.title} ({x.source})" for x in both.values())
+      "\n".join(f"{x.name:{width}}  {x.title} ({x.source})" for x in known.values())
     )
-  old = {*registry.FIGURES} | {x.split("/")[0] for x in registry.FIGURES}
-  if flags["page"] or old & {*(flags["figure"] or "").split(",")}:
-    return reproducing.reproduce(flags, argv)
   plots.check_can_draw()
   seeds = [] if flags["seeds"] is None else [f"num_seeds={flags['seeds']}"]
   chosen = [
