@@ -344,7 +344,7 @@ class Rows(Panel):
     if self.limit is not None:
       axes.axvline(self.limit, color=GREY, linewidth=1, linestyle=":")
     axes.set_yticks(range(len(rows)), [*rows] if self.names else [])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     return [len(x) for x, _ in rows.values()]
 
   def _draw_mean(self, axes: Axes, row: int, x: np.ndarray, color: str) -> None:
