@@ -68,7 +68,7 @@ $(INSTALLED): pyproject.toml $(LOCK) $(BOOTSTRAP)
 	@touch $@
 
 demo: $(INSTALLED)
-	$(BIN)/python -m explorax demo --replay=reverb
+	$(BIN)/python -m explorax demo
 
 test: $(INSTALLED)
 	$(UNOPTIMISED) $(BIN)/pytest --cov -n 2 --dist=worksteal
