@@ -98,8 +98,11 @@ results: $(INSTALLED)
 	$(BIN)/python -m explorax.papers.reproduce --workers=1 --results=results/figures \
 	  --figure=$$(ls results/figures | sed 's#_#/#; s#\.npz$$##' | paste -sd,) \
 	  --output=docs/figures --pages=docs
-	for name in $$(ls docs/bsuite/raw); do \
-	  $(BIN)/python -m explorax.experiments.report docs/bsuite/raw/$$name \
+	rm -rf build/bsuite
+	for name in $$(ls results/bsuite | sed 's#\.csv\.gz$$##'); do \
+	  $(BIN)/python docs/bsuite_results.py unpack results/bsuite/$$name.csv.gz \
+	    build/bsuite/raw/$$name || exit 1; \
+	  $(BIN)/python -m explorax.experiments.report build/bsuite/raw/$$name \
 	    --output=build/bsuite/$$name || exit 1; \
 	  for file in $$(ls docs/bsuite/$$name); do \
 	    cp build/bsuite/$$name/$$file docs/bsuite/$$name/ || exit 1; \

@@ -113,7 +113,8 @@ def directory_of_files(tmp_path, monkeypatch):
   monkeypatch.syspath_prepend(tmp_path)
   (tmp_path / "papers").symlink_to(ROOT / "papers")
   (tmp_path / "results").mkdir()
-  (tmp_path / "results/figures").symlink_to(ROOT / "results/figures")
+  for name in ("bsuite", "figures"):
+    (tmp_path / "results" / name).symlink_to(ROOT / "results" / name)
   for page in PAGES:
     for block in _blocks(page, "python"):
       if name := re.match(r"# (\w+\.py)\n", block):
