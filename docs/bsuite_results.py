@@ -3,7 +3,7 @@
   python docs/bsuite_results.py unpack results/bsuite/testing.csv.gz DIRECTORY
   python docs/bsuite_results.py pack DIRECTORY results/bsuite/testing.csv.gz
 
-A file has the rows of bsuite's logs of all runs. `run` is the run's directory; its first
+A file has the rows of bsuite's logs of all runs. `run` is a run's directory; its first
 row has its settings, seed, versions and commit (`config`) and its summary, as JSON, and
 the file's first row has its commands (`sweep`). bsuite's own loader reads the unpacked
 directories.
