@@ -314,3 +314,8 @@ def test_ensembles_too_small_are_refused():
     exploration.Greedy(num_members=5).init(jax.random.PRNGKey(0), 4, _A)
   with pytest.raises(ValueError, match="Ucb needs at least 2 members"):
     exploration.Ucb(ddof=1).init(jax.random.PRNGKey(0), 1, _A)
+
+
+def test_a_rule_of_the_wrong_kind_is_not_wrapped():
+  with pytest.raises(ValueError, match=r"Boltzmann\.of is .*, which is not a"):
+    exploration.Boltzmann(0.5, of=exploration.EpsilonGreedy(0.1))
