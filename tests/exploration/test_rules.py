@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import types
 
 import chex
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
+from explorax.exploration import rules
 
 pytestmark = pytest.mark.ops
 
@@ -317,5 +319,6 @@ def test_ensembles_too_small_are_refused():
 
 
 def test_a_rule_of_the_wrong_kind_is_not_wrapped():
-  with pytest.raises(ValueError, match=r"Boltzmann\.of is .*, which is not a"):
-    exploration.Boltzmann(0.5, of=exploration.EpsilonGreedy(0.1))
+  wrapper = types.SimpleNamespace(of=exploration.EpsilonGreedy(0.1))
+  with pytest.raises(ValueError, match="which is not a score"):
+    rules.check_of(wrapper, rules.Score)
