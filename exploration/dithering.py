@@ -29,10 +29,6 @@ class Epsilon(rules.Wrapper):
   epsilon: schedules.Probability
   ladder: ranges.NonNegativeFloat
 
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    rules.check_of(self, rules.Policy)
-
   def init(
     self,
     key: jax.Array,
@@ -94,10 +90,6 @@ class Boltzmann(rules.Wrapper, rules.Policy):
 
   temperature: schedules.Positive  # In units of the score.
   of: rules.Score = dataclasses.field(default_factory=scores.Greedy)
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    rules.check_of(self, rules.Score)
 
   def probs(
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array

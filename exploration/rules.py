@@ -123,16 +123,3 @@ class Wrapper(Base):
 def check_members(rule: Any, q: jax.Array) -> None:
   """Refuses a q that is not `[K, A]`, with the rule's name in the error."""
   checks.check(f"{type(rule).__name__}.select", q=(q, "float [K, A]"))
-
-
-def check_of(rule: Any, kind: Any) -> None:
-  """Refuses to wrap a rule that is not of this kind.
-
-  Raises:
-    ValueError: naming both rules.
-  """
-  if not isinstance(rule.of, kind):
-    raise ValueError(
-      f"{type(rule).__name__}.of is {rule.of}, which is not a {kind.__name__.lower()}; "
-      f"use a rules.{kind.__name__}."
-    )

@@ -79,10 +79,6 @@ class Ucb(rules.Wrapper, rules.Score):
   ddof: Annotated[int, ranges.OneOf((0, 1))] = 0
   of: rules.Score = dataclasses.field(default_factory=Greedy)
 
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    rules.check_of(self, rules.Score)
-
   def init(
     self,
     key: jax.Array,

@@ -44,7 +44,6 @@ class Settings(ranges.Checked):
   either: ranges.Probability | tuple[ranges.Probability, ...] = 0.5
   word: Literal["a", "b"] = "a"
   choice: Annotated[str, ranges.OneOf(("x", "y"))] = "x"
-  distinct: Annotated[tuple[ranges.NonNegativeInt, ...], ranges.Distinct()] = (1, 0)
   rising: Annotated[tuple[float, ...], ranges.Rising(2)] = (1, 2)
   pair: tuple[int, float] = (1, 2.0)
 
@@ -63,7 +62,6 @@ class Settings(ranges.Checked):
     ("either", np.float32(1.5), "at most 1"),
     ("word", "c", "one of a, b"),
     ("choice", "z", "one of x, y"),
-    *(("distinct", x, "each of them once") for x in ((), (1, 1), (-1,))),
     *(("rising", x, "rising") for x in ((1,), (2, 1))),
     ("pair", (1,), "2 values"),
   ],

@@ -67,17 +67,6 @@ class OneOf:
 
 
 @dataclasses.dataclass(frozen=True)
-class Distinct:
-  """A tuple of at least one value, without duplicates."""
-
-  def accepts(self, value: Any) -> bool:
-    return len(value) > 0 and len(set(value)) == len(value)
-
-  def __str__(self) -> str:
-    return "one or more, each of them once"
-
-
-@dataclasses.dataclass(frozen=True)
 class Rising:
   """A tuple of at least `num` values, in rising order."""
 
@@ -100,7 +89,7 @@ Probability = Annotated[float, Range(ge=0, le=1)]
 Seed = Annotated[int, Range(ge=0, le=MAX_SEED)]
 BelowOne = Annotated[float, Range(ge=0, lt=1)]
 
-CONDITIONS = (Range, OneOf, Distinct, Rising)
+CONDITIONS = (Range, OneOf, Rising)
 _UNIONS = (typing.Union, types.UnionType)
 _NAMES = {
   bool: "true or false",

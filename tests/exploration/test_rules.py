@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import types
 
 import chex
 import jax
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.exploration import rules
 
 pytestmark = pytest.mark.ops
 
@@ -318,7 +316,15 @@ def test_ensembles_too_small_are_refused():
     exploration.Ucb(ddof=1).init(jax.random.PRNGKey(0), 1, _A)
 
 
-def test_a_rule_of_the_wrong_kind_is_not_wrapped():
-  wrapper = types.SimpleNamespace(of=exploration.EpsilonGreedy(0.1))
-  with pytest.raises(ValueError, match="which is not a score"):
-    rules.check_of(wrapper, rules.Score)
+@pytest.mark.parametrize(
+  ("rule", "of", "kind"),
+  [
+    (exploration.Boltzmann, exploration.EpsilonGreedy(0.1), "Score"),
+    (exploration.Ucb, exploration.EpsilonGreedy(0.1), "Score"),
+    (exploration.EpsilonGreedy, exploration.EzGreedy(0.1), "Policy"),
+    (exploration.EzGreedy, exploration.EzGreedy(0.1), "Policy"),
+  ],
+)
+def test_a_rule_of_the_wrong_kind_is_not_wrapped(rule, of, kind):
+  with pytest.raises(ValueError, match=rf"{rule.__name__}\.of .* must be a {kind}"):
+    rule(0.1, of=of)
