@@ -182,11 +182,14 @@ def _length(seeds: Seeds) -> Iterator[str]:
   """When Deep Sea was solved, and how long it took; counts are sums over the seeds."""
   first = next(iter(seeds.values()))
   if rule := _deep_sea(seeds):
-    how = f"{rule['solved']} of {count(len(seeds), 'seed')}"
+    how = "solved" if rule["solved"] else "not solved"
+    if len(seeds) > 1:
+      how = f"solved by {rule['solved']} of {len(seeds)} seeds"
     if math.isfinite(rule["median_solved_episode"]):
-      how += f", in episode {rule['median_solved_episode']:,.0f} (the median)"
+      median = " (the median)" if len(seeds) > 1 else ""
+      how += f" in episode {rule['median_solved_episode']:,.0f}{median}"
     yield (
-      f"Deep Sea was solved by {how}, by bsuite's rule; the treasure was found in "
+      f"Deep Sea was {how}, by bsuite's rule; the treasure was found in "
       f"{rule['treasure_rate']:.1%} of the episodes (at best "
       f"{rule['best_treasure_rate']:.1%})."
     )

@@ -56,9 +56,7 @@ def test_a_run_leaves_its_files(tmp_path, monkeypatch, capsys):
     assert all(np.isfinite(weights[name]).all() for name in weights.files)
   text = capsys.readouterr().out
   assert text.index("Greedy policy: mean return") < text.index("Training: mean return")
-  assert (
-    "Deep Sea was solved by 0 of 1 seed" in text and "out/checkpoints/final.npz" in text
-  )
+  assert "Deep Sea was not solved" in text and "out/checkpoints/final.npz" in text
 
 
 @pytest.mark.usefixtures("ctrl_c")
