@@ -157,14 +157,21 @@ class JoinedArrays(_EqualByArguments):
     return np.concatenate([_vector(observation, *part) for part in self.parts])
 
 
+def part(observation: Any, path: tuple[Any, ...]) -> Any:
+  """The array at a path of `tree.flatten_with_path`: keys, positions, or fields."""
+  for key in path:
+    is_record = hasattr(observation, "_fields")
+    observation = getattr(observation, key) if is_record else observation[key]
+  return observation
+
+
 def _vector(
   observation: Any, path: tuple[Any, ...], size: int, start: int | None
 ) -> np.ndarray:
   """A part of an observation, float32 `[size]`; arguments as in `JoinedArrays`."""
   value, vector = observation, np.zeros(size, np.float32)
   try:
-    for key in path:
-      value = value[key]
+    value = part(observation, path)
     if start is None:
       return np.asarray(value, np.float32).reshape(size)
     vector[range(start, start + size).index(np.asarray(value).item())] = 1.0

@@ -168,8 +168,7 @@ class StandardEnvironment(dm_env.Environment):
     )
 
   def _observe(self, observation: Any) -> np.ndarray:
-    for key in self._path:
-      observation = observation[key]
+    observation = specs.part(observation, self._path)
     if self._join is None:
       array = self._converted(self._real("observation", observation))
     else:

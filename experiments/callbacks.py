@@ -45,7 +45,7 @@ def make(name: str) -> Any:
   """What the class or function `module:name` of `--callback` makes.
 
   Raises:
-    SetUpError: if there is none, or what it makes has no method of `EVENTS`.
+    ValueError: if there is none, or what it makes has no method of `EVENTS`.
   """
   function = notation.import_attribute(name, "callback")
   callback = function() if callable(function) else None

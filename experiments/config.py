@@ -10,7 +10,7 @@ import json
 import math
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from explorax import notation, ranges
@@ -105,7 +105,7 @@ class RunConfig(ranges.Checked):
   # of this number of environment steps is passed (--runner=device: at the report). [a
   # thousandth of --steps, between 100 and 10,000; without --steps 1,000]
   log_every: _Count = _LATER
-  # Directory of the run's files (docs/guides/run_files.md).
+  # Directory of the run's files (docs/guides/runs.md).
   # [runs/AGENT-ENV-CHANGES-seedSEED in the current directory, where CHANGES are the
   # settings that are not the default; with --seeds ...-seedsFIRST-LAST]
   output: str = _LATER
@@ -261,11 +261,16 @@ def from_flags(values: Mapping[str, Any]) -> RunConfig:
     raise errors.SetUpError(str(error)) from error
 
 
-def check_agent(name: str) -> None:
-  """Refuses an agent that no file of `presets` has; importing them takes a second."""
+def names_of_agents() -> list[str]:
+  """As the files of `presets` have them; importing them takes a second."""
   known: list[str] = []
   for file in (pathlib.Path(__file__).parent / "presets").glob("*.py"):
     known += re.findall(r'preset\(\s*"(\w+)"', file.read_text("utf-8"), re.IGNORECASE)
+  return known
+
+
+def check_agent(name: str, known: Collection[str]) -> None:
+  """Refuses an agent whose name is not known."""
   if name not in known:
     near = notation.nearest(name, known)
     raise errors.SetUpError(
@@ -307,8 +312,10 @@ def safe_name(text: str) -> str:
 def is_record(content: Any) -> bool:
   """Whether a `config.json` is that of a run."""
   kinds = {"agent": str, "env": str, "settings": list}
-  return isinstance(content, dict) and all(
-    isinstance(content.get(name), kind) for name, kind in kinds.items()
+  return (
+    isinstance(content, dict)
+    and all(isinstance(content.get(name), kind) for name, kind in kinds.items())
+    and all(isinstance(x, str) for x in content["settings"])
   )
 
 
@@ -324,12 +331,10 @@ def check_resumable(
   names = {f.name for f in dataclasses.fields(RunConfig)} - MAY_CHANGE_ON_RESUME
   if recorded.get("runner") == DEVICE and (recorded.get("num_seeds") or 1) > 1:
     names |= {"eval_every", "video"}  # They make separate runs of one program.
-  old = _flat({name: recorded.get(name) for name in ("config", *sorted(names))})
-  new = _flat({name: requested.get(name) for name in ("config", *sorted(names))})
   changes = [
-    f"{name} is {old.get(name)} there, but {new.get(name)} here"
-    for name in old | new
-    if old.get(name) != new.get(name)
+    f"{name} is {json.dumps(old)} there, but {json.dumps(new)} here"
+    for top in ("config", *sorted(names))
+    for name, old, new in _differences(top, recorded.get(top), requested.get(top))
   ]
   changes += [
     f"{name} is {recorded.get(name)} there, but only {requested.get(name)} here"
@@ -345,12 +350,13 @@ def check_resumable(
     )
 
 
-def _flat(value: Any, name: str = "") -> dict[str, str]:
-  """Dotted name → the value in JSON."""
-  if not isinstance(value, dict):
-    return {name.removeprefix("."): json.dumps(value)}
-  inner = [_flat(part, f"{name}.{key}") for key, part in value.items()]
-  return {key: text for part in inner for key, text in part.items()}
+def _differences(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+  """(dotted name, old value, new value) of what differs within two values of JSON."""
+  if isinstance(old, dict) and isinstance(new, dict):
+    for key in old | new:
+      yield from _differences(f"{name}.{key}", old.get(key), new.get(key))
+  elif json.dumps(old) != json.dumps(new):
+    yield name, old, new
 
 
 def is_extended(recorded: Mapping[str, Any], requested: Mapping[str, Any]) -> bool:
@@ -402,7 +408,10 @@ def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:
     f"--seed={config.seed} and --seeds={seeds} exceed the largest seed, "
     f"{ranges.MAX_SEED}": config.seeds[-1] > ranges.MAX_SEED,
     f"--workers={config.workers} is for separate runs, with --seeds": (
-      config.workers and (seeds == 1 or config.is_one_program or is_distributed)
+      config.workers and (seeds == 1 or config.is_one_program)
+    ),
+    f"--workers={config.workers} cannot be combined with {runner}": (
+      config.workers and is_distributed
     ),
   }
   for name, value in chosen.items():

@@ -257,6 +257,7 @@ def compute(
       done += 1
       if isinstance(outcome, pool.Failure):
         failed += 1
+        _write_failure(pathlib.Path(task.name), outcome)
         console_lib.print_error(f"{task.name} failed: {outcome.problem}.")
       else:
         console.line(f"{done} of {len(tasks)}: {task.name}")
@@ -271,6 +272,13 @@ def compute(
         "what is missing."
       )
   return stop.exit_code if left else 1 if failed else 0
+
+
+def _write_failure(directory: pathlib.Path, failure: pool.Failure) -> None:
+  """Writes `error.txt`, unless the run has begun and has written it itself."""
+  if not (directory / session.ERROR).exists():
+    text = f"{failure.details}{failure.problem}\n".encode()
+    output.RunDirectory(directory).write(session.ERROR, lambda file: file.write(text))
 
 
 def perform(argument: tuple[config_lib.RunConfig, tuple[str, ...]]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax import environments
+from explorax import environments, notation
 from explorax.agents import types
 from explorax.agents.wiring import builder
 from explorax.environments import jax_adapter, rendering
@@ -91,7 +91,8 @@ def make(
   """Creates the agent and the environments.
 
   If the run resumes, at environment step `resumed_at`, environments get other seeds:
-  with their first ones they would repeat the episodes.
+  with their first ones they would repeat the episodes. An object of dm_env keeps the
+  seed with which the caller made it.
   """
   config, _ = resolve(config, objects.agent)  # Refuses unknown names first.
   _check_installed(config)
@@ -152,6 +153,8 @@ def _check_installed(config: config_lib.RunConfig) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   if config.logger is not None:
     loggers.find(config.logger)
+  if config.callback is not None:
+    notation.import_attribute(config.callback, "callback")
   if config.replay == "reverb":
     builder.import_reverb_replay()
 

@@ -107,7 +107,7 @@ def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     flags["set"] = earlier["set"]
   config = config_lib.from_flags(flags)
   if not config.has_user_agent:
-    config_lib.check_agent(config.agent)
+    config_lib.check_agent(config.agent, config_lib.names_of_agents())
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
   from explorax.experiments import grid, session

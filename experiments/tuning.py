@@ -51,6 +51,11 @@ def from_flags(flags: Mapping[str, Any], agents: Sequence[str]) -> tuple[Grid, A
   grid: dict[str, dict[str, list[str]]] = {}
   if flags["sweep_config"]:
     grid = load(flags["sweep_config"])
+    if not {*grid} & {*agents}:
+      raise errors.SetUpError(
+        f"--sweep_config={flags['sweep_config']} has settings of {', '.join(grid)}, "
+        f"and none of --agents={','.join(agents)}."
+      )
   others = []
   for setting in flags["set"]:
     name, _, text = setting.partition("=")
@@ -77,7 +82,7 @@ def load(name: str) -> dict[str, dict[str, list[str]]]:
   try:
     text = pathlib.Path(name).expanduser().read_text(encoding="utf-8")
     grid = {
-      agent: {field: [*map(settings_lib.spell, values)] for field, values in x.items()}
+      agent: {field: _spelled(field, values) for field, values in x.items()}
       for agent, x in tomllib.loads(text).items()
     }
     for agent in grid:
@@ -88,6 +93,12 @@ def load(name: str) -> dict[str, dict[str, list[str]]]:
       f"try, as beta = [0.1, 1.0]: {str(error).removesuffix('.')}."
     ) from error
   return grid
+
+
+def _spelled(field: str, values: Any) -> list[str]:
+  if not isinstance(values, list) or not values:
+    raise ValueError(f"{field} is {values!r}, and no list of values")
+  return [*map(settings_lib.spell, values)]
 
 
 def variants(grid: Grid, agents: Sequence[str]) -> list[str]:

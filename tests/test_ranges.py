@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 
-from explorax import exploration, ranges
+from explorax import exploration, notation, ranges
 from explorax.agents import types
 
 pytestmark = pytest.mark.ops
@@ -132,3 +132,9 @@ def test_every_bound_is_refused(cls):
 def test_a_replay_spec_checks_its_combinations():
   with pytest.raises(ValueError, match="min_size"):
     types.ReplaySpec(**{**ARGUMENTS["ReplaySpec"], "min_size": 10})
+
+
+@pytest.mark.parametrize("word", ["hopper-medium-v2", "a|b", "{1: 2}", "1 2"])
+def test_what_is_not_in_the_notation_is_kept_as_it_is_written(word):
+  assert notation.parse(word) == word
+  assert notation.parse(f"({word!r}, -1e3, None)") == (word, -1000.0, None)

@@ -142,14 +142,15 @@ class Recorder:
     for number, seed in self._seeds.items():
       seed.close(params.get(number))
     for number, seed in self._seeds.items():
-      title = self._title if is_one else f"{self._title}, seed {number}"
       result = results.get(number)
-      outcomes[number] = seed.finish(end, title, result and result._asdict())
+      outcomes[number] = seed.finish(end, result and result._asdict())
       episodes.append(rows.read(seed.path / rows.METRICS))
     if self.observer is not None:
       self.observer.write(self._directory)
     if len(outcomes) > 1:
       write_files_of_seeds(self._directory, self._title, outcomes, episodes)
+    for number, seed in self._seeds.items():  # When all summaries are written.
+      seed.draw(self._title if is_one else f"{self._title}, seed {number}")
     return summary.to_text(self._title, outcomes)
 
 
@@ -224,30 +225,32 @@ class _SeedRecorder:
       checkpoint.write(self._directory.path / WEIGHTS, params, self._record)
 
   def finish(
-    self, end: summary.End, title: str, totals: Mapping[str, Any] | None
+    self, end: summary.End, totals: Mapping[str, Any] | None
   ) -> dict[str, Any]:
     """Writes what is made of the rows; returns the content of `summary.json`."""
-    read = {name: rows.read(self.path / name) for name in self._files}
-    episodes, evaluations = read[rows.METRICS], read.get(rows.EVALUATION)
-    solved = _solved_rule(self._config.env, episodes)
+    self._read = {name: rows.read(self.path / name) for name in self._files}
+    episodes, evaluations = self._read[rows.METRICS], self._read.get(rows.EVALUATION)
+    self._solved = _solved_rule(self._config.env, episodes)
     content = summary.summarize_run(
-      end, self._record, episodes, evaluations, totals=totals, solved=solved
+      end, self._record, episodes, evaluations, totals=totals, solved=self._solved
     )
     self._directory.write_json("summary.json", content)
-    if not len(episodes["episode"]):
-      return content
-    if bsuite_csv.is_for(self._config):
+    if len(episodes["episode"]) and bsuite_csv.is_for(self._config):
       bsuite_csv.write(self._directory, self._config, episodes)
-    if plots.can_draw():
+    return content
+
+  def draw(self, title: str) -> None:
+    """Draws the curve of the rows that `finish` has read, if there are any."""
+    episodes = self._read[rows.METRICS]
+    if len(episodes["episode"]) and plots.can_draw():
       draw = functools.partial(
         plots.learning_curve,
         seeds=[episodes],
         title=title,
-        evaluations=evaluations,
-        solved=solved,
+        evaluations=self._read.get(rows.EVALUATION),
+        solved=self._solved,
       )
       self._directory.write("curve.png", draw)
-    return content
 
 
 def _solved_rule(env: str, episodes: rows.Rows) -> environments.SolvedRule | None:

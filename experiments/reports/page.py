@@ -143,7 +143,11 @@ def estimates(
 
 def _best(scores: Mapping[str, statistics.Interval], sign: int) -> str | None:
   """The agent, if any, whose interval lies above those of all others."""
-  ends = {agent: sorted((sign * x.low, sign * x.high)) for agent, x in scores.items()}
+  ends = {
+    agent: sorted((sign * x.low, sign * x.high))
+    for agent, x in scores.items()
+    if not math.isnan(x.value)
+  }
   for agent, (low, _) in ends.items():
     others = [high for other, (_, high) in ends.items() if other != agent]
     if others and all(low > high for high in others):

@@ -23,7 +23,10 @@ _RECORD, _BSUITE, _ERROR = "config.json", "bsuite", "error.txt"
 _MAY_BE_NAN = {"steps_per_second", "treasure_rate"}
 # What may distinguish two runs of an agent beside its own settings.
 _OTHER_SETTINGS = ("runner", "replay", "num_envs", "num_actors")
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, csv.Error)
+_UNREADABLE = (
+  *(OSError, ValueError, LookupError, TypeError, AttributeError),
+  *(RecursionError, csv.Error),
+)
 
 Log = Mapping[str, np.ndarray]  # Column → values `[rows]`, in the order of episodes.
 
@@ -181,7 +184,7 @@ def read(path: pathlib.Path) -> Run:
       log = rows.read(file)
       if log["episode"][0] < 1 or not (np.diff(log["episode"]) > 0).all():
         raise ValueError("its episodes do not increase from 1")
-  except (*_UNREADABLE, IndexError) as error:
+  except _UNREADABLE as error:
     raise errors.SetUpError(
       f"{relative(file)} cannot be read ({errors.describe(error)})."
     ) from error

@@ -50,7 +50,7 @@ def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
   numpy's and Python's global generators, which bsuite's baselines use.
 
   Raises:
-    SetUpError: if there is no such module or function.
+    ValueError: if there is no such module or function.
     TypeError: if the function takes other arguments, or does not return an agent.
   """
   factory = notation.import_attribute(name, "agent")

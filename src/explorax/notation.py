@@ -22,30 +22,29 @@ def parse(text: str, find: Callable[[str], Any] | None = None) -> Any:
     text: what is not in the notation is a word.
     find: (name of a class) → the class; None: there are no classes, only words.
   """
+
+  def value(node: ast.expr) -> Any:
+    match node:
+      case ast.Constant():
+        return node.value
+      case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
+        return -number
+      case ast.Tuple() | ast.List():
+        return tuple(map(value, node.elts))
+      case ast.Name() if node.id.lower() in _WORDS:
+        return _WORDS[node.id.lower()]
+      case ast.Name() | ast.Attribute() if find:
+        name = ast.unparse(node)
+        return find(name)() if name.rpartition(".")[2][0].isupper() else name
+      case ast.Call() if find:
+        named = {str(x.arg): value(x.value) for x in node.keywords}
+        return find(ast.unparse(node.func))(*map(value, node.args), **named)
+    return ast.get_source_segment(text, node)
+
   try:
-    return _value(ast.parse(text, mode="eval").body, find)
+    return value(ast.parse(text, mode="eval").body)
   except SyntaxError:
     return text
-
-
-def _value(node: ast.expr, find: Callable[[str], Any] | None) -> Any:
-  match node:
-    case ast.Constant():
-      return node.value
-    case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
-      return -number
-    case ast.Tuple() | ast.List():
-      return tuple(_value(item, find) for item in node.elts)
-    case ast.Name() if node.id.lower() in _WORDS:
-      return _WORDS[node.id.lower()]
-    case ast.Name() | ast.Attribute() if find:
-      name = ast.unparse(node)
-      return find(name)() if name.rpartition(".")[2][0].isupper() else name
-    case ast.Call() if find:
-      named = {str(x.arg): _value(x.value, find) for x in node.keywords}
-      arguments = [_value(x, find) for x in node.args]
-      return find(ast.unparse(node.func))(*arguments, **named)
-  return ast.unparse(node)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -68,6 +67,8 @@ def import_attribute(name: str, what: str) -> Any:
     ValueError: if there is no such module or attribute.
   """
   module_name, _, attribute = name.partition(":")
+  if not all(part.isidentifier() for part in module_name.split(".")):
+    raise ValueError(f"the {what} {name!r} is not written as module:name.")
   directory = os.getcwd()
   if directory not in sys.path and "" not in sys.path:
     sys.path.append(directory)  # At the end, so that it hides nothing.

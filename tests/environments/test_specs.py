@@ -1,5 +1,6 @@
 """One-hot specs, images with state, and how observations are encoded."""
 
+import collections
 import json
 import pickle
 
@@ -9,6 +10,7 @@ import hypothesis.strategies as st
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tree
 
 from explorax import networks
 from explorax.environments import encodings, specs
@@ -97,3 +99,11 @@ def test_specs_survive_pickling_and_records(spec, other):
     assert type(twin) is type(spec) and twin == spec and repr(twin) == repr(spec)
   assert spec.replace(**other) != spec
   assert dm_env.specs.Array(spec.shape, spec.dtype, spec.name) != spec
+
+
+def test_the_parts_of_a_record_are_found_by_their_fields():
+  record = collections.namedtuple("Record", ["position", "door"])
+  position, door = dm_env.specs.Array((2,), np.float32), dm_env.specs.DiscreteArray(3)
+  leaves = tree.flatten_with_path(record(position, {"open": door}))
+  joined = specs.joined(leaves).join(record([0.5, 2.0], {"open": 1}))
+  np.testing.assert_array_equal(joined, [0.5, 2.0, 0.0, 1.0, 0.0])

@@ -126,3 +126,18 @@ def test_scores_are_means_over_environments():
   assert tuning.SCORES["bsuite"](both) == pytest.approx((0.2 + 1.0) / 2)
   with pytest.raises(errors.SetUpError, match="gym:A"):
     tuning.SCORES["bsuite"](found)
+
+
+@pytest.mark.parametrize(
+  ("text", "words"),
+  [
+    ("[dqn]\nn_step = []", "n_step is"),
+    ('[dqn]\ntorso = "mlp"', "torso is 'mlp'"),
+    ("[qex]\nbeta = [1.0]", "has settings of qex, and none of --agents=dqn"),
+  ],
+)
+def test_a_grid_that_tries_nothing_is_refused(text, words, tmp_path):
+  (tmp_path / "grid.toml").write_text(text)
+  flags = {"set": [], "sweep_config": str(tmp_path / "grid.toml"), "score": None}
+  with pytest.raises(errors.SetUpError, match=words):
+    tuning.from_flags(flags, ["dqn"])
