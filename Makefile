@@ -32,7 +32,7 @@ help:
 	@echo 'make types      only types'
 	@echo 'make docs       the documentation as web pages, in build/docs'
 	@echo 'make results    tables and figures of docs/, README'"'"'s too, from the kept results'
-	@echo 'make scorecard  all methods on the same small tasks, in minutes; FULL=1: the real ones'
+	@echo 'make scorecard  a smoke version of the table of all methods; FULL=1: the table'
 	@echo 'make bench      speed and memory, side by side with the peers'
 	@echo 'make bench-gpu  speed, memory and use of the GPU or TPU; resumes what was interrupted'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'

@@ -115,7 +115,7 @@ def describe() -> dict[str, str]:
 def complete(
   tables: Mapping[str, Sequence[Row]], rounds: int, folder: pathlib.Path
 ) -> int:
-  """Measures the rows that the machine's file lacks; returns how many samples fail."""
+  """Measures rows of which a program is missing; returns how many programs fail."""
   on = take(Call("bench:describe", {}))
   folder.mkdir(parents=True, exist_ok=True)
   path = folder / f"{on.pop('file')}.json"
@@ -125,21 +125,22 @@ def complete(
   def try_to(program: str, call: Call) -> dict[str, Any]:
     try:
       measures = take(call)
-    except RuntimeError as error:  # Such as no memory, or a package that is missing.
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
       measures = {"failed": str(error)}
     print(head["table"], *head["columns"].values(), program, measures, flush=True)
     return measures
 
   for table, row in ((name, row) for name, rows in tables.items() for row in rows):
     head = {"table": table, "columns": dict(row.columns)}
-    if any(head.items() <= other.items() for other in kept):
+    mine = [x for x in kept if head.items() <= x.items()]
+    if any(row.programs.keys() <= x["samples"].keys() for x in mine):
       continue
     programs = {k: functools.partial(try_to, k, x) for k, x in row.programs.items()}
     samples = in_turn(programs, rounds)
     good = {k: x for k, x in samples.items() if not any("failed" in y for y in x)}
     num_failures += len(samples) - len(good)
     if good:
-      kept.append({**head, "samples": good, **on})
+      kept = [x for x in kept if x not in mine] + [{**head, "samples": good, **on}]
       path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
   return num_failures
 

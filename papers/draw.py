@@ -282,7 +282,8 @@ class Rows(Panel):
     event: as in `Marks`, in place of `x`: a hollow mark stands for all runs in which it
       did not happen, and the number of the others is on the right, not the mean.
     end: the result that is a run's length.
-    sort: whether the rows are sorted, the least mean first: with `event` by the median.
+    sort: whether the rows are sorted, the least mean first; a run in which `event` did
+      not happen counts ten times its length.
     names: whether the rows have their labels.
     log: whether the mean is geometric.
   """

@@ -338,9 +338,10 @@ def parse_changes(figure: Figure, assignments: Sequence[str]) -> dict[str, Any]:
   Raises:
     SetUpError: if a grid has no such setting, or one of another type.
   """
-  known: dict[str, Any] = {}
+  known: dict[str, tuple[Any, ...]] = {}
   for grid in figure.runs:
-    known |= grid.settings()
+    for name, values in grid.settings().items():
+      known[name] = (*known.get(name, ()), *_listed(values))
   changes = {}
   for assignment in assignments:
     name, _, text = assignment.partition("=")
@@ -350,12 +351,19 @@ def parse_changes(figure: Figure, assignments: Sequence[str]) -> dict[str, Any]:
         f"There are {', '.join(known)}."
       )
     value = notation.parse(text)
-    kinds = {type(x) for x in _listed(known[name])} - {type(None)}
+    kinds = {type(x) for x in known[name]} - {type(None)}
     if float in kinds:
       kinds.add(int)
     if kinds and not {type(x) for x in _listed(value)} <= kinds:
       wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
       raise errors.SetUpError(f"--set {assignment}: {name} is of type {wanted}.")
+    words = [x for x in _listed(value) if isinstance(x, str) and x not in known[name]]
+    if words:
+      values = ", ".join(dict.fromkeys(map(repr, known[name])))
+      raise errors.SetUpError(
+        f"--set {assignment}: {words[0]!r} is no {name} of {figure.name}; there are "
+        f"{values}."
+      )
     changes[name] = value
   return changes
 

@@ -45,7 +45,8 @@ class Finding:
     spec: the format of the effect's numbers.
     measured: what was counted, in a few words.
     exact: whether chance has no part in it, so that one seed is enough.
-    robust: whether the verdict is the same without any one seed or problem.
+    robust: whether the verdict is the same without any one seed or problem; None if
+      it is undecided, or nothing was left out (more than 30 seeds of one problem).
   """
 
   claim: str
@@ -69,15 +70,16 @@ def judge(
 ) -> list[Finding]:
   """The findings of all claims; `problem` names the setting of `Finding.robust`."""
   findings = _findings(claims, table)
+  rests = list(_without_each(table, problem))
   same = {x.claim: True for x in findings}
-  for rest in _without_each(table, problem):
+  for rest in rests:
     verdicts = {x.claim: x.held for x in _findings(claims, rest)}
     for x in findings:
       same[x.claim] &= verdicts.get(x.claim, x.held) == x.held
   judged = []
   for x in findings:
     held = x.held if x.exact or x.seeds >= LEAST_SEEDS else None
-    robust = None if held is None else same[x.claim]
+    robust = same[x.claim] if rests and held is not None else None
     judged.append(dataclasses.replace(x, held=held, robust=robust))
   return judged
 
@@ -293,8 +295,8 @@ class Sooner:
     claim: the statement.
     a: the settings that select the group.
     b: the settings that select the other group.
-    event: that counts as solving, see `Table.times`.
-    end: the result with a run's length, or both as a function of the table.
+    event: that counts as solving, see `Table.times`; or a function of the table.
+    end: the result with a run's length.
   """
 
   claim: str
@@ -454,8 +456,10 @@ class All:
     held = all_hold([x.held for x in parts])
     if self.opposite and held is not None:
       held = not held
-    ps = [x.p for x in parts if x.p is not None]
-    test = ", ".join(dict.fromkeys(x.test for x in parts))
+    # Of the parts that refute the claim, if there are any.
+    against = [x for x in parts if x.held is False]
+    ps = [x.p for x in against or parts if x.p is not None]
+    test = ", ".join(dict.fromkeys(x.test for x in against or parts))
     if len(ps) > 1:
       test += f", greatest of {len(ps)} (Holm)"
     first = next((x for x in parts if x.effect is not None), parts[0])
@@ -464,7 +468,7 @@ class All:
       held,
       min(x.seeds for x in parts),
       test,
-      max(ps) if ps else None,
+      max(ps, default=None),
       first.effect,
       first.spec,
       "; ".join(x.measured for x in parts),

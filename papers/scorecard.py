@@ -19,7 +19,7 @@ import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
 from explorax.environments import deep_sea, jax_environments
-from explorax.experiments import presets
+from explorax.experiments import errors, presets
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.reports import markdown
 from explorax.papers import compute, draw, figures, judge, tuned
@@ -157,6 +157,11 @@ def _first() -> list[figures.Grid]:
 
 def _then(table: figures.Table) -> list[figures.Grid]:
   """All problems, with each method's best value of the tuning."""
+  if not {_UNIFORM, BASELINE} <= {*table.values("method")}:
+    raise errors.SetUpError(
+      f"the scorecard compares with {_UNIFORM!r} and {BASELINE!r}: add them to --set "
+      "method."
+    )
   best = tuned.best(tuning_scores(table))
   lines = [
     {

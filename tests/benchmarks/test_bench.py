@@ -30,12 +30,18 @@ def test_what_is_measured_is_kept_and_not_measured_again(load, monkeypatch, tmp_
 
   monkeypatch.setattr(bench, "take", take)
   calls_of = {name: bench.Call(name, {}) for name in ("works", "fails")}
-  rows = [bench.Row({"program": n}, {n: call}) for n, call in calls_of.items()]
+  rows = [
+    bench.Row({"N": 1}, calls_of),
+    bench.Row({"N": 2}, {"works": calls_of["works"]}),
+  ]
   assert bench.complete({"table": rows}, 1, tmp_path) == 1
   assert bench.complete({"table": rows}, 1, tmp_path) == 0
-  assert calls == ["works", "fails", "fails"]
+  assert calls == ["works", "fails", "works", "works", "fails"]
   kept = json.loads((tmp_path / "here.json").read_text())
-  assert [row["columns"]["program"] for row in kept] == ["works", "fails"]
+  assert [(row["columns"]["N"], *row["samples"]) for row in kept] == [
+    (2, "works"),
+    (1, "works", "fails"),
+  ]
 
 
 def test_a_sample_is_a_fresh_process(load):

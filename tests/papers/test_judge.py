@@ -107,3 +107,17 @@ def test_several_tests_are_corrected_by_holms_method():
   assert joined.p == pytest.approx(2 * alone.p) and joined.held
   opposite = judge.All("not", parts, opposite=True)
   assert one(opposite, "not", a=HIGH, b=LOW).held is False
+
+
+@pytest.mark.parametrize(
+  ("parts", "held", "p"),
+  [
+    (((True, 0.01), (True, 0.02)), True, 0.02),
+    (((False, 0.001), (None, 0.8)), False, 0.002),
+    (((True, 0.001), (None, 0.8)), None, 0.8),
+  ],
+)
+def test_the_p_of_joined_claims_is_that_of_the_verdict(parts, held, p):
+  found = [judge.Finding("x", part, 5, "t", p=value) for part, value in parts]
+  joined = judge.All("all", ()).of(found)
+  assert joined.held is held and joined.p == pytest.approx(p)
