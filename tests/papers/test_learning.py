@@ -26,13 +26,13 @@ def completed(tasks):
       {"steps": 40, "eval_every": 20, "eval_episodes": 2},
       "0/1",
     ),
-    (learning._explored_row, "bsuite:catch/0", {"steps": 40}, "rooms of each seed"),
+    (learning._explored_row, "bsuite:catch/0", {"steps": 5}, "rooms of each seed"),
   ],
 )
 def test_learning_is_measured_from_runs(row, env, settings, words):
-  dqn = learning._line("dqn", "hidden_sizes=8", "min_replay_size=1000")
-  part = learning.Part(row, env, {"dqn": dqn}, settings, seeds=1)
-  figure = learning._figure("mine", "Mine", [part])
+  lines = learning._lines({"mine": "dqn@hidden_sizes=8@min_replay_size=1000"})
+  part = learning.Part(row, env, lines, settings, seeds=1)
+  figure = learning._figure("mine", "Mine", part)
   table = figure.table(figure.stages({}, completed))
   assert words in table and env in table
 
