@@ -12,42 +12,48 @@ measured in short runs of all methods in turn, since a machine's speed changes i
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
 from explorax.environments import deep_sea, jax_environments
-from explorax.experiments import errors, presets
+from explorax.experiments import presets
 from explorax.experiments.recording import drawing, statistics
 from explorax.experiments.reports import markdown
 from explorax.papers import compute, draw, figures, judge, tuned
-from explorax.papers.tdu import problems
+
+_CHANGES = ("batch_size=32", "target=DoubleQ()", "max_abs_reward=none")
+_EPSILON = "exploration.epsilon={:g}"
 
 
-def _bonus(agent: str, changes: tuple[str, ...] = ()) -> tuned.Method:
+def _method(
+  agent: str, setting: str, *values: float, changes: Sequence[str] = ()
+) -> tuned.Method:
+  """With the preset's value of its setting, and others."""
+  return tuned.Method(agent, setting, (None, *values), (*changes, *_CHANGES))
+
+
+def _bonus(agent: str, changes: Sequence[str] = ()) -> tuned.Method:
   """With the preset's β, a tenth and ten times of it."""
   beta = presets.PRESETS[agent].config.beta
-  return tuned.Method(agent, "beta={:g}", (None, beta / 10, beta * 10), changes)
+  return _method(agent, "beta={:g}", beta / 10, beta * 10, changes=changes)
 
 
-_EPSILON = "exploration.epsilon={}"
 BASELINE = "double DQN"
 METHODS = {
-  BASELINE: tuned.Method("double_dqn", _EPSILON, (None, 0.01, 0.2)),
-  "εz-greedy": tuned.Method("double_dqn_ez", _EPSILON, (None, 0.01, 0.2)),
-  "noisy networks": tuned.Method("noisy_dqn", "noisy_sigma={:g}", (None, 0.1, 1.0)),
-  "bootstrapped DQN": tuned.Method(
-    "bootstrapped_dqn", "prior_scale={:g}", (None, 1.0, 10.0)
-  ),
+  BASELINE: _method("double_dqn", _EPSILON, 0.01, 0.2),
+  "εz-greedy": _method("double_dqn_ez", _EPSILON, 0.01, 0.2),
+  "noisy networks": _method("noisy_dqn", "noisy_sigma={:g}", 0.1, 1.0),
+  "bootstrapped DQN": _method("bootstrapped_dqn", "prior_scale={:g}", 1.0, 10.0),
   "TDU": _bonus("tdu"),
-  "UCB": tuned.Method("ucb", "exploration.scale={:g}", (None, 1.0, 100.0)),
-  "epinet": tuned.Method("epinet", "prior_scale={:g}", (None, 0.3, 3.0)),
+  "UCB": _method("ucb", "exploration.scale={:g}", 1.0, 100.0),
+  "epinet": _method("epinet", "prior_scale={:g}", 0.3, 3.0),
   "RND": _bonus("dqn_rnd"),
   "counts": _bonus("dqn_counts"),
   # Its search for neighbours computes over the capacity: most episodes are shorter.
-  "NGU": _bonus("ngu_dqn", ("bonus.memory_capacity=1000",)),
+  "NGU": _bonus("ngu_dqn", ["bonus.memory_capacity=1000"]),
   "NovelD": _bonus("dqn_novel_d"),
   "E3B": _bonus("dqn_e3b"),
   "RIDE": _bonus("dqn_ride"),
@@ -56,8 +62,6 @@ METHODS = {
   "RE3": _bonus("dqn_re3"),
   "SimHash": _bonus("dqn_simhash"),
 }
-_UNIFORM = "uniform"  # The policy whose score is 0.
-_CHANGES = ("batch_size=32", "target=DoubleQ()", "max_abs_reward=none")
 
 
 class Problem(NamedTuple):
@@ -66,134 +70,76 @@ class Problem(NamedTuple):
   Attributes:
     env: its environment.
     kind: of problem: one of `KINDS`.
+    floor: the return whose score is 0.
     ceiling: the return whose score is 1.
-    reason: where the ceiling is from.
-    epsilon: how a value of ε is written: as the preset's constant or schedule.
+    epsilon: the setting of ε: the preset's constant or schedule.
   """
 
   env: str
   kind: str
+  floor: float
   ceiling: float
-  reason: str
-  epsilon: str = "{:g}"
+  epsilon: str = _EPSILON
 
 
 DEEP, SPARSE, FREQUENT = "deep exploration", "sparse rewards", "frequent rewards"
 KINDS = (DEEP, SPARSE, FREQUENT)
 _HARD = (DEEP, SPARSE)
-_GOAL = "the goal in each episode"
+# A score of 0 is the mean return of a uniform policy, over 1,000 episodes:
+# `--set "evaluation=EpsilonGreedy(1.0)"`, with seeds 0 to 19 and 50 episodes of each.
 PROBLEMS = {
-  "Deep Sea 20": Problem("jax:deep_sea/20", DEEP, 1.0, "the treasure in each episode"),
+  "Deep Sea 20": Problem("jax:deep_sea/20", DEEP, 0.0, 1.0),
   "stochastic Deep Sea 14": Problem(
     "jax:deep_sea/14,stochastic=true",
     DEEP,
-    (1 - 1 / 14) ** 13,
-    "the treasure as often as the best policy finds it",
+    0.0,
+    (1 - 1 / 14) ** 13,  # What the best policy has.
   ),
-  "gridworld 20": Problem("jax:gridworld/20,time_limit=100", SPARSE, 1.0, _GOAL),
-  "Mountain Car": Problem("jax:mountain_car,time_limit=200", SPARSE, 1.0, _GOAL),
+  "gridworld 20": Problem("jax:gridworld/20,time_limit=100", SPARSE, 0.0, 1.0),
+  "Mountain Car": Problem("jax:mountain_car,time_limit=200", SPARSE, 0.0, 1.0),
   "CartPole": Problem(
     "jax:cartpole",
     FREQUENT,
+    22.696,
     500.0,
-    "the longest episode",
-    "Linear(1.0,{:g},steps=8000)",
+    "exploration.epsilon=Linear(1.0,{:g},steps=8000)",
   ),
-  "Catch": Problem("jax:catch", FREQUENT, 1.0, "each ball caught"),
+  "Catch": Problem("jax:catch", FREQUENT, -0.636, 1.0),
 }
 _TUNING = ("Deep Sea 20", "gridworld 20", "CartPole")  # One of each kind.
 _TAU = np.linspace(0.02, 1.0, 50)
-_FINAL = {"uniform": lambda returns: returns is not None}
+_FINAL = {"tuning": False, "cost_run": None}
 
 
-def _line(label: str, method: tuned.Method, problem: str, value: Any) -> dict[str, Any]:
-  """The settings of a method's runs in a problem."""
-  task = PROBLEMS[problem]
-  changes = [*method.changes, *_CHANGES]
-  if value is not None:
-    written = f"{value:g}"
-    if method.setting == _EPSILON:
-      written = task.epsilon.format(value)
-    changes.append(f"{method.setting.partition('=')[0]}={written}")
-  settings = {"method": label, "problem": problem, "env": task.env, "value": value}
-  settings |= {"agent": method.agent, "changes": changes, "eval_episodes": 50}
-  own = {"own_mapping": True} if task.kind == DEEP else {}
-  return settings | own
+def _lines(
+  problems: Iterable[str], best: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+  """The runs of all methods in some problems; `best` is that of `tuned.lines`."""
+  lines = []
+  for name in problems:
+    problem = PROBLEMS[name]
+    methods = {
+      label: method._replace(setting=method.setting.replace(_EPSILON, problem.epsilon))
+      for label, method in METHODS.items()
+    }
+    run = {"problem": name, "env": problem.env, "eval_episodes": 50}
+    lines += [{**line, **run} for line in tuned.lines(methods, best)]
+  return lines
 
 
-def _grid(lines: list[dict[str, Any]], num_seeds: int, steps: int) -> figures.Grid:
+def _grid(
+  lines: Sequence[figures.Settings], num_seeds: int, steps: int, first_seed: int = 0
+) -> figures.Grid:
   """All seeds of a task are in one program."""
-
-  def cost(settings: figures.Settings) -> float:
-    slow = {"bootstrapped_dqn": 35, "tdu": 35, "ngu_dqn": 15, "epinet": 5}
-    return slow.get(settings["agent"], 1) * settings["num_steps"]
-
-  axes = {"num_steps": steps}
   return figures.Grid(
-    run, lines, axes, num_seeds=num_seeds, seeds_per_task=num_seeds, cost=cost
+    run, lines, {"num_steps": steps}, num_seeds, first_seed, seeds_per_task=num_seeds
   )
 
 
-def _first() -> list[figures.Grid]:
-  """The uniform policy in all problems, the tuning, and the runs that measure costs."""
-  uniform = tuned.Method("double_dqn", "", (), ("evaluation=EpsilonGreedy(1.0)",))
-  tuning = [
-    _line(label, method, problem, value)
-    for label, method in METHODS.items()
-    for problem in _TUNING
-    for value in method.values
-  ]
-  costs = [
-    {**_line(label, method, "Deep Sea 20", None), "cost_run": i}
-    for i in range(3)
-    for label, method in METHODS.items()
-  ]
-  return [
-    _grid([_line(_UNIFORM, uniform, x, None) for x in PROBLEMS], 20, 1000),
-    _grid(tuning, 4, 50_000),
-    _grid(costs, 4, 6000),
-  ]
-
-
-def _then(table: figures.Table) -> list[figures.Grid]:
-  """All problems, with each method's best value of the tuning."""
-  if not {_UNIFORM, BASELINE} <= {*table.values("method")}:
-    raise errors.SetUpError(
-      f"the scorecard compares with {_UNIFORM!r} and {BASELINE!r}: add them to --set "
-      "method."
-    )
-  best = tuned.best(tuning_scores(table))
-  lines = [
-    {
-      **_line(label, METHODS[label], problem, best[label]),
-      "uniform": _uniform_return(table, problem),
-    }
-    for label in best
-    for problem in table.where(method=_UNIFORM).values("problem")
-  ]
-  return [dataclasses.replace(_grid(lines, 8, 50_000), first_seed=100)]
-
-
-def _uniform_return(table: figures.Table, problem: str) -> float:
-  tasks = table.where(method=_UNIFORM, problem=problem)
-  return float(np.mean(tasks.scores("returns")))
-
-
-def tuning_scores(table: figures.Table) -> tuned.Scores:
-  """Method → value of its parameter → mean score in the tuning; None: the preset's."""
-  tuning = table.where(method=tuple(METHODS), uniform=None, cost_run=None)
-  found: dict[str, dict[Any, float]] = {}
-  for label in tuning.values("method"):
-    of_method = tuning.where(method=label)
-    found[label] = {}
-    for value in of_method.values("value"):
-      each = []
-      for problem in of_method.values("problem"):
-        low = _uniform_return(table, problem)
-        own = of_method.where(value=value, problem=problem).scores("returns").mean()
-        each.append((own - low) / (PROBLEMS[problem].ceiling - low))
-      found[label][value] = float(np.mean(each))
-  return found
+def _cost_lines() -> list[dict[str, Any]]:
+  """With the preset's values; all methods in turn."""
+  lines = _lines(["Deep Sea 20"], dict.fromkeys(METHODS))
+  return [{**line, "cost_run": i} for i in range(3) for line in lines]
 
 
 def run(settings: figures.Settings) -> figures.Results:
@@ -206,10 +152,12 @@ def run(settings: figures.Settings) -> figures.Results:
     processor time of a step of training, the same for all of them.
   """
   params: Sequence[Any] = ()
-  if settings.get("own_mapping", False):
-    sea, _ = jax_environments.make(settings["env"].removeprefix("jax:"))
+  name = settings["env"].removeprefix("jax:")
+  if name.startswith("deep_sea/"):
+    sea, _ = jax_environments.make(name)
     assert isinstance(sea, deep_sea.DeepSea)
-    params = problems.own_mappings(sea, settings)
+    seeds = settings["seeds"]
+    params = [dataclasses.replace(sea, mapping_seed=x).default_params() for x in seeds]
   record = compute.train(
     settings,
     env=settings["env"],
@@ -225,11 +173,16 @@ def run(settings: figures.Settings) -> figures.Results:
 
 def scores(table: figures.Table) -> np.ndarray:
   """Scores of one method, `[S, problems]`."""
-  groups = table.by_problem()
-  low = np.array([group[0].settings["uniform"] for group in groups])
-  high = np.array([PROBLEMS[group[0].settings["problem"]].ceiling for group in groups])
-  found = (table.scores("returns") - low) / (high - low)
-  return found.round(9)  # Means of equal returns may differ in their last digits.
+  of_problems = [PROBLEMS[x[0].settings["problem"]] for x in table.by_problem()]
+  low = np.array([problem.floor for problem in of_problems])
+  high = np.array([problem.ceiling for problem in of_problems])
+  # Means of equal returns may differ in their last digits.
+  return ((table.scores("returns") - low) / (high - low)).round(9)
+
+
+def tuning_scores(table: figures.Table) -> tuned.Scores:
+  """Method → value of its setting → mean score in the tuning; None: the preset's."""
+  return tuned.scores(table, lambda tasks: float(scores(tasks).mean()))
 
 
 def ranked(table: figures.Table) -> tuple[list[str], statistics.Interval]:
@@ -281,38 +234,21 @@ def milliseconds(table: figures.Table, method: str) -> float:
   return float(1000 * np.median(seconds or [np.nan]))
 
 
-def below_best(groups: Sequence[np.ndarray]) -> np.ndarray:
-  """Whether each of G groups `[S]` is below the one with the greatest mean.
+def best_group(table: figures.Table, kind: str) -> list[tuple[str, float]]:
+  """Methods not significantly worse than the best in problems of a kind, with means.
 
   Games and Howell's test of all pairs (1976), which allows for that the best one is
-  known from the same data. As `scipy.stats.tukey_hsd(equal_var=False)`, which computes
-  all pairs, and is NaN where two groups are constant.
-
-  Returns:
-    p of each group, `[G]`; 1 of the best one.
+  known from the same data; it is NaN where two groups are constant.
   """
-  best = max(groups, key=np.mean)
-
-  def p_of(group: np.ndarray) -> float:
-    if np.ptp(group) == np.ptp(best) == 0:
-      return float(np.mean(best) == np.mean(group))
-    found = scipy.stats.ttest_ind(best, group, equal_var=False)
-    q = np.sqrt(2) * abs(found.statistic)
-    return float(scipy.stats.studentized_range.sf(q, len(groups), found.df))
-
-  return np.array([p_of(group) for group in groups])
-
-
-def best_group(table: figures.Table, kind: str) -> list[tuple[str, float]]:
-  """Methods not significantly worse than the best in problems of a kind, with means."""
-  chosen = table.where(**_FINAL, **_of_kinds([kind]))
-  each = {
-    x: scores(chosen.where(method=x)).mean(axis=1) for x in chosen.values("method")
+  final = table.where(**_FINAL, **_of_kinds([kind]))
+  groups = {
+    x: scores(final.where(method=x)).mean(axis=1) for x in final.values("method")
   }
-  ps = below_best([*each.values()])
-  group = [
-    (x, float(np.mean(each[x]))) for x, p in zip(each, ps, strict=True) if p >= 0.05
-  ]
+  means = np.array([np.mean(x) for x in groups.values()])
+  best = int(np.argmax(means))
+  ps = scipy.stats.tukey_hsd(*groups.values(), equal_var=False).pvalue[best]
+  is_best = np.where(np.isnan(ps), means == means[best], ps >= 0.05)
+  group = [(x, float(m)) for x, m, y in zip(groups, means, is_best, strict=True) if y]
   return sorted(group, key=lambda x: -x[1])
 
 
@@ -333,26 +269,13 @@ def _names(table: figures.Table) -> tuple[list[str], list[str]]:
   return ranked(table)[0], problems
 
 
-def _draw_rows(axes: draw.Axes, names: Sequence[str]) -> None:
-  axes.set_yticks(range(len(names)), names)
-  axes.set_ylim(len(names) - 0.5, -0.5)
-
-
 def _ranks(axes: draw.Axes, table: figures.Table) -> None:
   methods, ranks = ranked(table)
   for row, (value, *ends) in enumerate(zip(*ranks, strict=True)):
     axes.plot(ends, [row, row], color=draw.GREY, linewidth=1.8)
     axes.plot(value, row, "o", color="black", ms=5)
-  _draw_rows(axes, methods)
-
-
-def _costs(axes: draw.Axes, table: figures.Table) -> None:
-  methods, _ = ranked(table)
-  costs = [milliseconds(table, method) for method in methods]
-  axes.plot(costs, range(len(costs)), "o", color="black", ms=5)
-  if np.isnan(costs).all():  # A logarithmic axis needs limits.
-    axes.set_xlim(0.01, 1)
-  _draw_rows(axes, [""] * len(methods))
+  axes.set_yticks(range(len(methods)), methods)
+  axes.set_ylim(len(methods) - 0.5, -0.5)
 
 
 def _profiles(axes: draw.Axes, table: figures.Table) -> None:
@@ -399,26 +322,21 @@ def _claims() -> list[judge.Claim]:
 def _interval(table: figures.Table) -> str:
   """The mean score of one method in one problem, with a t-interval over seeds.
 
-  Clopper and Pearson's where an episode has the reward or none, and each seed a return
-  of 0 or of the ceiling; none where all seeds have the same score.
+  Clopper and Pearson's where an episode has the reward or none, and each seed a score
+  of 0 or 1; none where all seeds have the same score.
   """
-  found, returns = scores(table)[:, 0], table.scores("returns")[:, 0]
-  problem, uniform = (
-    PROBLEMS[table[0].settings["problem"]],
-    table[0].settings["uniform"],
-  )
+  found = scores(table)[:, 0]
   interval = statistics.mean(found)
-  if problem.kind in _HARD and np.isin(returns, (0.0, problem.ceiling)).all():
-    share = judge.share(int(np.sum(returns > 0)), len(returns))
-    span = problem.ceiling - uniform
-    interval = share.map(lambda x: (x * problem.ceiling - uniform) / span)
+  is_hard = PROBLEMS[table[0].settings["problem"]].kind in _HARD
+  if is_hard and np.isin(found, (0.0, 1.0)).all():
+    interval = judge.share(int(found.sum()), len(found))
   if interval.low < interval.high:
     return interval.to_text(".2f")
   return f"{interval.value:.2f}"
 
 
 def _table(table: figures.Table) -> str:
-  """The methods by rank, the best ones for each kind of problem, and the scales."""
+  """The methods by rank, the best ones for each kind of problem, and the tuning."""
   methods, ranks = ranked(table)
   final, tuning = table.where(**_FINAL), tuning_scores(table)
   rows, names = [], {x: METHODS[x].setting.partition("=")[0] for x in METHODS}
@@ -436,16 +354,6 @@ def _table(table: figures.Table) -> str:
         "ms of a step": "" if np.isnan(cost) else f"{cost:.2g}",
       }
     )
-  scales = [
-    {
-      "task": x,
-      "`--env`": f"`{PROBLEMS[x].env}`",
-      "kind": PROBLEMS[x].kind,
-      "return of score 0": f"{final.where(problem=x)[0].settings['uniform']:.3g}",
-      "return of score 1": f"{PROBLEMS[x].ceiling:.3g}: {PROBLEMS[x].reason}",
-    }
-    for x in final.values("problem")
-  ]
   groups = [
     f"- {kind}: "
     + ", ".join(f"{x} ({mean:.2f})" for x, mean in best_group(table, kind))
@@ -458,7 +366,6 @@ def _table(table: figures.Table) -> str:
       "The best methods by mean score, and those that are not significantly worse "
       "(Games and Howell's test of all pairs), which need not be as good:",
       "\n".join(groups),
-      markdown.table(scales),
       f"Mean scores in the tuning, in {', '.join(_TUNING)}:",
       tuned.table(tuning, names),
     ]
@@ -470,10 +377,12 @@ FIGURES = (
     name="scorecard",
     title="All methods on the same tasks, at equal steps",
     source="Our own",
-    runs=_first(),
-    then=_then,
+    runs=[_grid(_lines(_TUNING), 4, 50_000), _grid(_cost_lines(), 4, 6000)],
+    then=lambda table: [
+      _grid(_lines(PROBLEMS, tuned.best(tuning_scores(table))), 8, 50_000, 100)
+    ],
     quick={
-      "method": (_UNIFORM, BASELINE, "εz-greedy", "RND", "counts"),
+      "method": (BASELINE, "εz-greedy", "RND", "counts"),
       "problem": ("gridworld 20", "CartPole"),
       "value": (None,),
       "num_steps": 1000,
@@ -498,16 +407,7 @@ FIGURES = (
             guides=[_ranks],
             grid="x",
             axes={"title": "mean rank over tasks", "xlabel": "rank (1: best)"},
-          ),
-          draw.Panel(
-            guides=[_costs],
-            grid="x",
-            axes={
-              "title": "cost",
-              "xlabel": "milliseconds of a step",
-              "xscale": "log",
-            },
-          ),
+          )
         ]
       ],
       "profiles": [
@@ -527,12 +427,5 @@ FIGURES = (
     claims=_claims(),
     problem="problem",
     table=_table,
-    caption="Mean scores of the evaluation at the end of the run, methods by their "
-    "mean rank. Ranks: with 95 % bootstrap intervals, for which tasks and the seeds of "
-    "each method and task are drawn; processor time of a step of acting and learning "
-    "of a seed in Deep Sea 20 (median of short runs in turn). Profiles: with "
-    "95 % bootstrap intervals over seeds. Each method has the one of three values of "
-    "its parameter of exploration that scored best in three of the tasks with four "
-    "other seeds.",
   ),
 )

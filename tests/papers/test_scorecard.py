@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import scipy
 
 from explorax.experiments import presets
 from explorax.experiments import settings as settings_lib
@@ -62,7 +61,7 @@ def test_the_setting_with_the_best_mean_score_is_used_and_ties_keep_the_presets(
   def of(settings):
     if settings["method"] == "UCB" and settings["problem"] == "Deep Sea 20":
       return settings["value"] == 100
-    return 0.0
+    return scorecard.PROBLEMS[settings["problem"]].floor
 
   first = completed(FIGURE.runs, of)
   (grid,) = FIGURE.then(first)
@@ -70,16 +69,6 @@ def test_the_setting_with_the_best_mean_score_is_used_and_ties_keep_the_presets(
   assert values.pop("UCB") == 100 and set(values.values()) == {None}
   assert scorecard.tuning_scores(first)["UCB"][100.0] == pytest.approx(1 / 3)
   assert scorecard.milliseconds(first, "RND") == pytest.approx(2.0)
-
-
-def test_the_best_group_has_what_is_not_significantly_worse():
-  rng = np.random.default_rng(0)
-  groups = [rng.normal(mean, 1.0, 8) for mean in (0.0, 2.5, 0.5, 2.6)]
-  best = int(np.argmax([x.mean() for x in groups]))
-  expected = scipy.stats.tukey_hsd(*groups, equal_var=False).pvalue[best]
-  np.testing.assert_allclose(scorecard.below_best(groups), expected, atol=1e-6)
-  same = [np.ones(4), np.ones(4), np.zeros(4)]
-  assert scorecard.below_best(same).tolist() == [1, 1, 0]
 
 
 def test_agents_of_all_tasks_can_be_made():
