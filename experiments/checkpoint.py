@@ -4,7 +4,7 @@ A file is an npz archive: an array per leaf, named by its path (`mlp/~/linear_0/
 values in JSON's types. It contains no pickle, and zip's checksums reveal damage. A
 checkpoint is a folder that is complete or absent:
 
-    step_000000001000/state.npz   the runner's arrays, its counters, and the recorder's
+    step_000000001000/state.npz   the runner's arrays and its counters
     step_000000001000/replay/     Reverb's own files, if replay is in Reverb
 """
 
@@ -147,7 +147,7 @@ class Checkpoint:
 
   Attributes:
     path: its directory.
-    record: `env_steps`, `seconds`, `counts` (the runner's) and `recorder`.
+    record: `env_steps`, and `counts` of the runner.
   """
 
   path: pathlib.Path
@@ -225,12 +225,9 @@ def recover(directory: pathlib.Path, warn: Callable[[str], None]) -> Checkpoint 
 class Checkpointer:
   """Decides when a checkpoint is due, writes it, and keeps two.
 
-  Times are measured by the monotonic clock, summed over the processes of the run.
-
   Attributes:
     restored: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
-    recorder_state: returns the recorder's state, in JSON's types.
     on_saved: called with each checkpoint's directory and environment steps.
     problem: why the newest state could not be written; '' if it was.
   """
@@ -258,19 +255,12 @@ class Checkpointer:
     """
     self.restored, self.with_replay = restored, with_replay
     self._directory = directory
-    self.recorder_state: Callable[[], Mapping[str, Any]] = dict
     self.on_saved: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None
     self.problem = ""
     self._every, self._minutes = every, minutes
     self._warn, self._clock = warn, clock
-    record = restored.record if restored else {"seconds": 0.0, "env_steps": 0}
-    self._saved_steps, self._saved_at = record["env_steps"], clock()
-    self._began = clock() - record["seconds"]
-
-  @property
-  def seconds(self) -> float:
-    """How long the run has lasted, over all its processes."""
-    return self._clock() - self._began
+    self._saved_steps = restored.record["env_steps"] if restored else 0
+    self._saved_at = clock()
 
   def is_due(self, env_steps: int) -> bool:
     """Whether a checkpoint is due."""
@@ -281,12 +271,7 @@ class Checkpointer:
 
   def save(self, env_steps: int, snapshot: Snapshot) -> None:
     """Writes a checkpoint and deletes older ones, or warns that this failed."""
-    extra = {
-      "env_steps": env_steps,
-      "seconds": self.seconds,
-      "counts": snapshot.counts,
-      "recorder": self.recorder_state(),
-    }
+    extra = {"env_steps": env_steps, "counts": snapshot.counts}
     previous = sorted(self._directory.glob("step_*"))
     path = self._directory / f"step_{env_steps:012d}"
     while path in previous:  # At the same step.

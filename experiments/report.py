@@ -84,10 +84,10 @@ def _write(
   directories: Sequence[str], baseline: str | None, to: pathlib.Path, asked: str
 ) -> int:
   """Reads the runs, prints their scores, and writes the report."""
-  from explorax.experiments.recording import plots
+  from explorax.experiments.recording import drawing
   from explorax.experiments.reports import contents, runs
 
-  plots.check_can_draw()
+  drawing.check_can_draw()
   found = runs.read_all(directories)
   if not found.runs:
     raise errors.SetUpError(

@@ -15,6 +15,7 @@ import json
 import math
 import pathlib
 import shlex
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,8 +38,8 @@ from explorax.experiments import parts as parts_lib
 from explorax.experiments import results as results_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
+from explorax.experiments.recording import progress, rows, summary
 from explorax.experiments.recording import recorder as recorder_lib
-from explorax.experiments.recording import rows, summary
 from explorax.experiments.runners import common, device, local, user_agents
 
 ERROR = "error.txt"
@@ -87,15 +88,16 @@ class Session:
         self.directory,
         self.config,
         self.record,
-        console=console,
         learner_metrics=()
         if self.config.has_user_agent
         else self.parts.agent.learner.metrics,
-        resumed=restored.record["recorder"] if restored else None,
+        restored=restored,
+        evaluation_environment=self.parts.evaluation_environment,
       )
       (self.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
-      calls = callbacks_lib.Callbacks([recorder, *callbacks, self.callback])
-      hooks = self._hooks(self.checkpoints, recorder, calls, stop)
+      shown = progress.Progress(console, self.config)
+      calls = callbacks_lib.Callbacks([recorder, shown, *callbacks, self.callback])
+      hooks = self._hooks(self.checkpoints, shown, calls, stop)
       error, status = self._train(self.checkpoints, hooks, recorder, calls, console)
     if error is not None:
       raise error
@@ -119,22 +121,20 @@ class Session:
   def _hooks(
     self,
     checkpoints: checkpoint.Checkpointer,
-    recorder: recorder_lib.Recorder,
+    shown: progress.Progress,
     calls: callbacks_lib.Callbacks,
     stop: signals.StopRequest,
   ) -> common.Hooks:
     """What the runner calls."""
-    checkpoints.recorder_state = recorder.save
     checkpoints.on_saved = functools.partial(calls.call, "on_checkpoint")
     return common.Hooks(
-      on_activity=recorder.on_activity,
+      on_activity=shown.on_activity,
       on_log=functools.partial(calls.call, "on_log"),
       on_episode=functools.partial(calls.call, "on_episode"),
       on_evaluation=functools.partial(calls.call, "on_evaluation"),
       on_message=console_lib.print_error,
       stop=stop,
       ended=calls.have_ended,
-      observer=recorder.observer,
       make_environment=self.parts.make_environment,
       checkpoints=checkpoints,
     )
@@ -148,10 +148,14 @@ class Session:
     console: console_lib.Console,
   ) -> tuple[BaseException | None, str]:
     """Trains, and writes the files of the end; returns its error and its status."""
-    status, error = "failed", None
+    status, error, began = "failed", None, time.monotonic()
+    if hooks.restored is not None:
+      began -= hooks.restored.record["counts"]["seconds"]
     results, weights = dict[int, common.Result](), dict[int, Any]()
+    filmed = recorder.evaluation_environment
+    parts = dataclasses.replace(self.parts, evaluation_environment=filmed)
     try:
-      results = _call_runner(self.parts, hooks)
+      results = _call_runner(parts, hooks)
       weights = {seed: result.weights for seed, result in results.items()}
       is_stopped = any(result.interrupted for result in results.values())
       status = "interrupted" if is_stopped else "finished"
@@ -162,8 +166,9 @@ class Session:
       if isinstance(caught, common.StoppedError):  # Without results.
         weights = dict(zip(self.config.seeds, caught.weights, strict=False))
       self._write(error)
+    console.status("")
     try:
-      end = summary.End(status, checkpoints.seconds, calls.reason)
+      end = summary.End(status, time.monotonic() - began, calls.reason)
       console.line("\n" + recorder.finish(end, results, weights))
     except Exception as unfinished:  # A full disk, or a logger of the user's.
       error = error or unfinished

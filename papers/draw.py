@@ -7,9 +7,10 @@ agent in all drawings, is the only sign of it; a hollow mark is a run that the l
 ended. Each panel says how many seeds it shows.
 """
 
+import contextlib
 import dataclasses
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,23 @@ from explorax.papers import figures
 
 if TYPE_CHECKING:
   from matplotlib import axes as mpl_axes
+  from matplotlib import figure as mpl_figure
 
   Axes = mpl_axes.Axes
 else:  # matplotlib is imported only when a figure is drawn.
   Axes = Any
 
 GREY = "#7F7F7F"
+# A page's column is 830 pixels wide on a screen of 100 dpi; drawings for it have twice
+# as many pixels.
+_COLUMN, _COLUMN_DPI = 8.3, 200
+_COLUMN_STYLE: Any = {
+  "font.size": 9,
+  "axes.titlesize": 9.5,
+  "axes.spines.top": False,
+  "axes.spines.right": False,
+  "legend.frameon": False,
+}
 _LABELS_IN_A_ROW = 110  # Letters.
 _LEAST_DARK = 0.465  # Values with a colour on which white is as legible as black.
 
@@ -92,7 +104,7 @@ class Panel:
         set_scale(scale) if isinstance(scale, str) else set_scale(scale[0], **scale[1])
     axes.set(**around)
     for axis in (axes.xaxis, axes.yaxis):
-      drawing.label_logarithmic(axis)
+      label_logarithmic(axis)
     if "xticks" in self.axes:
       axes.tick_params(axis="x", which="minor", labelbottom=False)
     if self.grid:
@@ -428,7 +440,7 @@ def draw(
   Lines are named below their row, or below the last of several rows with the same ones.
   """
   heights = [max(panel.height(table) for panel in row) for row in rows]
-  with drawing.column(sum(heights) + 0.6) as fig:
+  with column(sum(heights) + 0.6) as fig:
     fig.suptitle(title, fontsize=11.5)
     parts = fig.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     named: list[tuple[Any, dict[str, Any]]] = []
@@ -452,3 +464,29 @@ def draw(
     file = io.BytesIO()
     drawing.save(file, fig)
   return file.getvalue()
+
+
+@contextlib.contextmanager
+def column(height: float) -> "Iterator[mpl_figure.Figure]":
+  """A figure as wide as a page's column, within which its axes are to be drawn."""
+  import matplotlib
+  from matplotlib import figure
+
+  with matplotlib.rc_context(_COLUMN_STYLE):
+    yield figure.Figure((_COLUMN, height), _COLUMN_DPI, layout="constrained")
+
+
+def label_logarithmic(axis: Any) -> None:
+  """Gives an axis short numbers if it is logarithmic (base 10) and has none below 0.5.
+
+  They are at powers of ten, and also at 2 and 5 times these if it spans less than 100.
+  """
+  from matplotlib import ticker
+
+  low, high = axis.get_view_interval()
+  is_log = isinstance(axis.get_major_locator(), ticker.LogLocator)
+  if is_log and getattr(axis.get_transform(), "base", 0) == 10 and low > 0.5:
+    subs = (1, 2, 5) if high < 100 * low else (1,)
+    axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=9))
+    axis.set_minor_formatter(ticker.NullFormatter())
+    drawing.shorten_numbers(axis)

@@ -34,7 +34,7 @@ if __name__ == "__main__":
 from explorax.experiments import command, output, pool, versions
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import plots
+from explorax.experiments.recording import drawing
 from explorax.papers import draw, figures, judge
 
 _INTRODUCTION = """\
@@ -120,7 +120,7 @@ def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     return command.show(
       "\n".join(f"{x.name:{width}}  {x.title} ({x.source})" for x in known.values())
     )
-  plots.check_can_draw()
+  drawing.check_can_draw()
   seeds = [] if flags["seeds"] is None else [f"num_seeds={flags['seeds']}"]
   chosen = [
     (figure, figures.parse_changes(figure, [*flags["set"], *seeds]))

@@ -1,14 +1,15 @@
-"""The style of drawings: lines that also differ in grey, and bands."""
+"""Drawings: `curve.png`, and the style of all: lines that differ in grey, and bands."""
 
 import collections
-import contextlib
+import importlib.util
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
-from explorax.experiments.recording import statistics
+from explorax.experiments import errors
+from explorax.experiments.recording import curves, rows, statistics
 
 # Matplotlib's types, which may be absent.
 Axes: TypeAlias = Any
@@ -16,16 +17,7 @@ Axis: TypeAlias = Any
 Figure: TypeAlias = Any
 DPI = 150
 FEW = 5  # At most so many seeds are drawn one by one.
-# A page's column is 830 pixels wide on a screen of 100 dpi; drawings for it have twice
-# as many pixels.
-_COLUMN, _COLUMN_DPI = 8.3, 200
-_COLUMN_STYLE: Any = {
-  "font.size": 9,
-  "axes.titlesize": 9.5,
-  "axes.spines.top": False,
-  "axes.spines.right": False,
-  "legend.frameon": False,
-}
+_MAX_POINTS = 4000  # Of a run: more are indistinguishable and slow to draw.
 
 
 class Style(NamedTuple):
@@ -75,6 +67,19 @@ _AGENTS = {
   }.items()
   for name in names.split(", ")
 }
+
+
+def can_draw() -> bool:
+  """Whether matplotlib is installed."""
+  return importlib.util.find_spec("matplotlib") is not None
+
+
+def check_can_draw() -> None:
+  """Raises a SetUpError if matplotlib is not installed."""
+  if not can_draw():
+    raise errors.SetUpError(
+      "matplotlib, which draws, is missing; install explorax[plots]."
+    )
 
 
 def style(number: int) -> Style:
@@ -134,20 +139,10 @@ def new(
   return fig, fig.subplots(rows, columns, squeeze=False, **kwargs)
 
 
-@contextlib.contextmanager
-def column(height: float) -> Iterator[Figure]:
-  """A figure as wide as a page's column, within which its axes are to be drawn."""
-  import matplotlib
-  from matplotlib import figure
-
-  with matplotlib.rc_context(_COLUMN_STYLE):
-    yield figure.Figure((_COLUMN, height), _COLUMN_DPI, layout="constrained")
-
-
 def seeds(
   axes: Axes,
   x: Sequence[float] | np.ndarray,
-  values: np.ndarray,
+  values: Any,
   *,
   label: str,
   style: Style,
@@ -159,48 +154,25 @@ def seeds(
   Args:
     axes: to draw into.
     x: `[N]`.
-    values: `[S, N]`, S seeds.
+    values: `[S, N]`, S seeds; or an interval, `[N]`.
     label: in the legend.
     style: of the line.
     statistic: replaces the mean; see `statistics.bootstrap`.
     markers: marks the points, for curves with few of them.
   """
-  if len(values) > FEW:
-    interval = statistics.bootstrap(values, statistic)
-    band(axes, x, interval, label=label, style=style, markers=markers)
-    return
+  if isinstance(values, np.ndarray) and len(values) > FEW:
+    values = statistics.bootstrap(values, statistic)
+  band = values if isinstance(values, statistics.Interval) else None
+  mean = band.value if band else statistic(values, axis=0)
   line: dict[str, Any] = {"color": style.color, "linestyle": style.linestyle}
   mark = style.marker if markers else None
-  mean = statistic(values, axis=0)
-  axes.plot(x, mean, **line, linewidth=1.8, marker=mark, markersize=5, label=label)
-  if len(values) > 1:
+  axes.plot(x, mean, **line, linewidth=1.7, marker=mark, markersize=4.5, label=label)
+  if band:
+    color: Any = {"color": style.color, "alpha": 0.18, "linewidth": 0}
+    axes.fill_between(x, band.low, band.high, **color)
+  elif len(values) > 1:
     thin = {"linestyle": "", "marker": mark, "markersize": 3} if markers else {}
     axes.plot(x, values.T, **{**line, "linewidth": 0.7, "alpha": 0.5, **thin})
-
-
-def band(
-  axes: Axes,
-  x: Sequence[float] | np.ndarray,
-  interval: statistics.Interval,
-  *,
-  label: str,
-  style: Style,
-  markers: bool = False,
-) -> None:
-  """Draws a statistic `[N]` as a line, and its interval; arguments as in `seeds`."""
-  axes.plot(
-    x,
-    interval.value,
-    color=style.color,
-    linestyle=style.linestyle,
-    marker=style.marker if markers else None,
-    markersize=4,
-    linewidth=1.6,
-    label=label,
-  )
-  axes.fill_between(
-    x, interval.low, interval.high, color=style.color, alpha=0.18, linewidth=0
-  )
 
 
 def shorten_numbers(axis: Axis) -> None:
@@ -208,22 +180,6 @@ def shorten_numbers(axis: Axis) -> None:
   from matplotlib import ticker
 
   axis.set_major_formatter(ticker.EngFormatter(sep=""))
-
-
-def label_logarithmic(axis: Axis) -> None:
-  """Gives an axis short numbers if it is logarithmic (base 10) and has none below 0.5.
-
-  They are at powers of ten, and also at 2 and 5 times these if it spans less than 100.
-  """
-  from matplotlib import ticker
-
-  low, high = axis.get_view_interval()
-  is_log = isinstance(axis.get_major_locator(), ticker.LogLocator)
-  if is_log and getattr(axis.get_transform(), "base", 0) == 10 and low > 0.5:
-    subs = (1, 2, 5) if high < 100 * low else (1,)
-    axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=9))
-    axis.set_minor_formatter(ticker.NullFormatter())
-    shorten_numbers(axis)
 
 
 def save(file: BinaryIO, fig: Figure, *, title: str = "") -> None:
@@ -241,3 +197,51 @@ def save(file: BinaryIO, fig: Figure, *, title: str = "") -> None:
     for text in texts:
       text.set_parse_math(False)
     fig.savefig(file, **plain)
+
+
+def learning_curve(
+  file: BinaryIO,
+  runs: Sequence[rows.Rows],
+  *,
+  title: str,
+  evaluations: rows.Rows | None = None,
+) -> Figure:
+  """Draws returns against environment steps, of one run or of several seeds, as PNG.
+
+  A line for each policy group is the mean over the last tenth of the group's episodes,
+  at most 100; of several seeds it is their mean, from where all have ended such an
+  episode. With one seed, dots are the episodes, and a black line the mean returns of
+  evaluations.
+
+  Args:
+    file: where the PNG goes.
+    runs: the columns of `metrics.csv` of each seed, with at least one episode.
+    title: above the axes.
+    evaluations: the columns of `evaluation.csv` of one seed.
+  """
+  fig, ((axes,),) = new(width=7, height=4)
+  policies = np.unique(np.concatenate([episodes["policy"] for episodes in runs]))
+  for number, policy in enumerate(policies):
+    groups = [curves.of_policy(episodes, policy) for episodes in runs]
+    if not all(len(group["episode"]) for group in groups):
+      continue
+    smooth = [(x["env_steps"], curves.smooth(x["episode_return"])) for x in groups]
+    label = f"{policy} ({sum(len(x['episode']) for x in groups):,} episodes)"
+    grid, values = curves.on_grid(smooth)
+    seeds(axes, grid, values, label=label, style=style(number))
+    if len(runs) == 1:
+      every = -(-len(groups[0]["episode"]) // _MAX_POINTS)
+      x, y = (groups[0][name][::every] for name in ("env_steps", "episode_return"))
+      axes.scatter(x, y, s=4, color=style(number).color, alpha=0.25, linewidths=0)
+  if evaluations and (returns := curves.evaluation_returns(evaluations)):
+    label = f"evaluation ({len(returns):,}, mean of each)"
+    steps, means = zip(*((x, np.mean(y)) for x, y in returns), strict=True)
+    axes.plot(steps, means, "o-", color="black", lw=1.2, ms=4, label=label)
+  of_seeds = "" if len(runs) == 1 else f", mean of {len(runs)} seeds"
+  axes.set(title=title + of_seeds, xlabel="environment steps", ylabel="episode return")
+  shorten_numbers(axes.xaxis)
+  axes.grid(alpha=0.3)
+  window = f"lines: mean over a tenth of the episodes, at most {curves.WINDOW}"
+  axes.legend(loc="best", fontsize="small", title=window, title_fontsize="small")
+  save(file, fig)
+  return fig

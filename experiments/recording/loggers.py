@@ -16,9 +16,9 @@ from explorax.experiments import errors, output
 from explorax.experiments.runners import common
 
 WANDB = "wandb"
-# The share of a run's time that TensorBoard's rows of episodes may take, as if the run
-# had lasted so many seconds longer.
-_SHARE, _GRACE = 0.05, 20.0
+# Seconds between two episodes in TensorBoard, which draws a thousand points of a curve
+# at most: a row takes 0.2 ms, and a run may end hundreds of episodes a second.
+_PERIOD = 0.005
 
 
 class Logger(Protocol):
@@ -72,49 +72,43 @@ class TensorBoard:
 
   It uses tensorboardX's writer of files and not its `SummaryWriter`, which writes each
   scalar by itself in another thread: that takes ten times as long, and on a full disk
-  the thread ends and the run waits forever. With hundreds of episodes a second, some of
-  them are left out; TensorBoard draws a thousand points of a curve at most.
+  the thread ends and the run waits forever.
   """
 
-  def __init__(self, directory: pathlib.Path, last_step: int = 0, share: float = 1.0):
+  def __init__(
+    self, directory: pathlib.Path, last_step: int | None = None, num_seeds: int = 1
+  ):
     """Creates the file.
 
     Args:
       directory: of the run.
       last_step: of the events that a resumed run keeps: TensorBoard hides later ones,
-        which the run writes again. 0: earlier files are deleted.
-      share: of the run's time for TensorBoard that this logger may use.
+        which the run writes again. None deletes earlier files.
+      num_seeds: that the process trains, each with a writer.
     """
     self._path = directory / "events"
     earlier = [*directory.glob("events.out.tfevents.*")]
-    if not last_step:
+    if last_step is None:
       for path in earlier:
         path.unlink()
     with output.write_errors(self._path):
       suffix = f".{len(earlier)}"
       self._writer = event_file_writer.EventsWriter(str(self._path), suffix)
-    self._share = _SHARE * share
-    self._began = time.monotonic() - _GRACE
-    self._seconds = 0.0  # How long it took to write episodes.
-    if last_step:
+    self._period, self._next = _PERIOD * num_seeds, 0.0
+    if last_step is not None:
       started = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
       self._write(last_step + 1, session_log=started)
 
   def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
-    began = time.monotonic()
-    is_episode = "episode/number" in scalars
-    if is_episode and self._seconds > self._share * (began - self._began):
-      return
+    if "episode/number" in scalars:
+      if time.monotonic() < self._next:
+        return
+      self._next = time.monotonic() + self._period
     values = [
       summary_pb2.Summary.Value(tag=tag, simple_value=value)
       for tag, value in scalars.items()
     ]
     self._write(step, summary=summary_pb2.Summary(value=values))
-    self._seconds += is_episode * (time.monotonic() - began)
-
-  def flush(self) -> None:
-    with output.write_errors(self._path):
-      self._writer.flush()
 
   def close(self) -> None:
     with output.write_errors(self._path):

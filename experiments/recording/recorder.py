@@ -3,24 +3,21 @@
 Each seed has a directory with the files of a run. A run of several seeds also has:
 
     config.json       of all seeds
-    curve.png         the mean over seeds with its interval
+    curve.png         the mean over seeds
     summary.json      the results of each seed, and of all
     seed0/, seed1/, …
 """
 
 import functools
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from explorax import environments
 from explorax.experiments import checkpoint, output
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import (
   bsuite_csv,
+  drawing,
   loggers,
-  plots,
-  progress,
   rows,
   summary,
   video,
@@ -31,16 +28,14 @@ from explorax.experiments.runners import common
 
 WEIGHTS = "checkpoints/final.npz"
 
-_FLUSH_SECONDS = 1.0  # Rows are written to the files at least this often.
-
 
 class Recorder:
-  """Writes each row of a run to its files and loggers, and shows the progress.
+  """Writes each row of a run to its files and loggers.
 
   A logger or a file that fails raises its exception in the method called.
 
   Attributes:
-    observer: films the evaluations; None if the run has no video.
+    evaluation_environment: that of the run, which films episodes if there is a video.
   """
 
   def __init__(
@@ -49,9 +44,9 @@ class Recorder:
     config: config_lib.RunConfig,
     record: Mapping[str, Any],
     *,
-    console: console_lib.Console,
     learner_metrics: Collection[str] = (),
-    resumed: Mapping[str, Any] | None = None,
+    restored: checkpoint.Checkpoint | None = None,
+    evaluation_environment: Any = None,
   ):
     """Creates the growing files, or resumes them.
 
@@ -59,54 +54,40 @@ class Recorder:
       directory: of the run.
       config: of the run.
       record: the content of `config.json`; that of each of several seeds is written.
-      console: for the progress.
       learner_metrics: the names of the learner's metrics.
-      resumed: what `save` returned; later rows are cut. None creates the files.
+      restored: the checkpoint from which the run resumes; later rows are cut.
+      evaluation_environment: of the run.
 
     Raises:
-      OutputError: if the files cannot be written or resumed.
+      OutputError: if the files cannot be written.
     """
     self._directory = directory
     self._title = f"{config.agent} on {config.env}"
-    self.observer = None
-    if config.video and config.num_seeds == 1:
-      self.observer = video.EpisodeRecorder()
-    saved = resumed or {}
-    self._seeds = {
-      seed: _SeedRecorder(
-        of_seed, config, settings, learner_metrics, saved.get(str(seed), {})
+    self._seeds: dict[int, _SeedRecorder] = {}
+    for index, seed in enumerate(_directories(directory, config, record)):
+      last_steps = None
+      if restored is not None:
+        evaluated_at = restored.record["counts"]["evaluated_at"][index]
+        last_steps = restored.record["env_steps"], evaluated_at
+      self._seeds[config.seeds[index]] = _SeedRecorder(
+        *seed, config, learner_metrics, last_steps
       )
-      for seed, of_seed, settings in _directories(directory, config, record)
-    }
-    self._progress = progress.RunProgress(
-      console,
-      num_episodes=config.episodes,
-      num_steps=config.steps,
-      num_seeds=config.num_seeds,
-    )
     self._has_warned: set[type] = set()
-    self._flushed_at = time.monotonic()
-
-  def on_activity(self, activity: common.Activity) -> None:
-    """Shows what the runner does next, and writes rows that have waited long enough."""
-    if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
-      for seed in self._seeds.values():
-        seed.flush()
-      self._flushed_at = time.monotonic()
-    self._progress.on_activity(activity)
+    self.evaluation_environment, self._filmed = evaluation_environment, None
+    if config.video and config.num_seeds == 1:
+      self._filmed = video.Filmed(evaluation_environment)
+      self.evaluation_environment = self._filmed
 
   def on_log(self, row: common.LogRow) -> None:
     """Records a row of the log."""
-    self._seeds[row.seed].write(rows.LEARNER, row, loggers.learner_scalars(row))
-    self._progress.on_log(row)
+    self._seeds[row.seed].write(rows.LEARNER, [row], loggers.learner_scalars(row))
 
   def on_episode(self, episode: common.Episode) -> None:
     """Records a training episode, and warns of what it shows, once in a run."""
     seed = self._seeds[episode.seed]
     metrics = bsuite_csv.continued(episode.metrics, seed.totals)
     episode = episode._replace(metrics=metrics)
-    seed.write(rows.METRICS, episode, loggers.episode_scalars(episode))
-    self._progress.on_episode(episode)
+    seed.write(rows.METRICS, [episode], loggers.episode_scalars(episode))
     for watch in seed.watches:
       message = watch(episode)
       if message and type(watch) not in self._has_warned:
@@ -117,12 +98,10 @@ class Recorder:
   def on_evaluation(self, evaluation: common.Evaluation) -> None:
     """Records an evaluation."""
     scalars = loggers.evaluation_scalars(evaluation)
-    self._seeds[evaluation.seed].write(rows.EVALUATION, evaluation, scalars)
-    self._progress.on_evaluation(evaluation)
-
-  def save(self) -> dict[str, Any]:
-    """The state for a checkpoint, once all rows so far are on disk."""
-    return {str(number): seed.save() for number, seed in self._seeds.items()}
+    seed = self._seeds[evaluation.seed]
+    seed.write(rows.EVALUATION, evaluation.episodes, scalars)
+    if self._filmed is not None:
+      self._filmed.on_evaluation(evaluation)
 
   def finish(
     self,
@@ -137,20 +116,17 @@ class Recorder:
       results: seed → the runner's `Result`, if it returned one.
       params: seed → the weights to save, if there are any.
     """
-    self._progress.close()
-    outcomes, episodes, is_one = {}, [], len(self._seeds) == 1
     for number, seed in self._seeds.items():
       seed.close(params.get(number))
-    for number, seed in self._seeds.items():
-      result = results.get(number)
-      outcomes[number] = seed.finish(end, result and result._asdict())
-      episodes.append(rows.read(seed.path / rows.METRICS))
-    if self.observer is not None:
-      self.observer.write(self._directory)
+    outcomes = {x: s.finish(end, results.get(x)) for x, s in self._seeds.items()}
     if len(outcomes) > 1:
+      episodes = [seed.columns[rows.METRICS] for seed in self._seeds.values()]
       write_files_of_seeds(self._directory, self._title, outcomes, episodes)
+    if self._filmed is not None:
+      self._filmed.write(self._directory)
     for number, seed in self._seeds.items():  # When all summaries are written.
-      seed.draw(self._title if is_one else f"{self._title}, seed {number}")
+      which = f", seed {number}" if len(outcomes) > 1 else ""
+      seed.draw(self._title + which)
     return summary.to_text(self._title, outcomes)
 
 
@@ -158,62 +134,50 @@ class _SeedRecorder:
   """The files and loggers of one seed.
 
   Attributes:
-    path: of the directory.
     totals: the environment's, when the run resumed.
     watches: functions of an episode that return what to warn of.
+    columns: file → the columns of its rows, once the run has ended.
   """
 
   def __init__(
     self,
     directory: output.RunDirectory,
-    config: config_lib.RunConfig,
     record: Mapping[str, Any],
+    config: config_lib.RunConfig,
     learner_metrics: Collection[str],
-    saved: Mapping[str, Any],
+    last_steps: tuple[int, int] | None,
   ):
-    """Creates the files, or resumes them from what `save` returned."""
-    self.path = directory.path
+    """Creates the files, or resumes them.
+
+    `last_steps` are the environment steps of the checkpoint and of the last evaluation
+    before it.
+    """
     self.watches = (warnings.Divergence(), warnings.CutTargets(record))
+    self.columns: Mapping[str, rows.Rows] = {}
     self._directory, self._config, self._record = directory, config, record
+    path, (last_step, evaluated_at) = directory.path, last_steps or (None, None)
     self._loggers: list[loggers.Logger] = []
     if config.logger is not None:
-      self._loggers.append(loggers.make(config.logger, record, self.path))
-    self._last_step: int = saved.get("last_step", 0)
-    later = {
-      rows.METRICS: learner_metrics,
-      rows.EVALUATION: ("left",),
-      rows.LEARNER: set(learner_metrics) - {"finite"},
-    }
-    if not config.evaluates:
-      del later[rows.EVALUATION]
-    sizes = saved.get("sizes", {})
+      self._loggers.append(loggers.make(config.logger, record, path))
+    later = set(learner_metrics)
     self._files = {
-      name: rows.CsvFile(self.path / name, metrics, sizes.get(name, 0))
-      for name, metrics in later.items()
+      rows.METRICS: rows.CsvFile(path / rows.METRICS, later, last_step),
+      rows.LEARNER: rows.CsvFile(path / rows.LEARNER, later - {"finite"}, last_step),
     }
+    if config.evaluates:
+      evaluations = rows.CsvFile(path / rows.EVALUATION, ("left",), evaluated_at)
+      self._files[rows.EVALUATION] = evaluations
     self.totals: Mapping[str, float] = {}
     if bsuite_csv.is_for(config):
-      self.totals = bsuite_csv.last_totals(rows.read(self.path / rows.METRICS))
-    self._events = loggers.TensorBoard(self.path, self._last_step, 1 / config.num_seeds)
-    self._loggers.append(self._events)
+      self.totals = bsuite_csv.last_totals(rows.read(path / rows.METRICS))
+    self._loggers.append(loggers.TensorBoard(path, last_step, config.num_seeds))
 
-  def write(self, name: str, row: Any, scalars: Mapping[str, float]) -> None:
-    """Writes a row, or an evaluation's rows, to the file `name` and to the loggers."""
-    for one in getattr(row, "episodes", (row,)):
-      self._files[name].write(one)
-    self._last_step = max(self._last_step, row.env_steps)
+  def write(self, name: str, new: Sequence[Any], scalars: Mapping[str, float]) -> None:
+    """Appends rows to the file `name`, and passes their scalars to the loggers."""
+    for row in new:
+      self._files[name](row)
     for logger in self._loggers:
-      logger(scalars, row.env_steps)
-
-  def flush(self) -> None:
-    """Writes the rows so far to the files."""
-    for file in self._files.values():
-      file.flush()
-
-  def save(self) -> dict[str, Any]:
-    self._events.flush()
-    sizes = {name: file.flush(to_disk=True) for name, file in self._files.items()}
-    return {"sizes": sizes, "last_step": self._last_step}
+      logger(scalars, new[-1].env_steps)
 
   def close(self, params: Any) -> None:
     """Closes files and loggers, and saves the weights, unless they are None."""
@@ -224,45 +188,20 @@ class _SeedRecorder:
     if params is not None:
       checkpoint.write(self._directory.path / WEIGHTS, params, self._record)
 
-  def finish(
-    self, end: summary.End, totals: Mapping[str, Any] | None
-  ) -> dict[str, Any]:
+  def finish(self, end: summary.End, result: common.Result | None) -> dict[str, Any]:
     """Writes what is made of the rows; returns the content of `summary.json`."""
-    self._read = {name: rows.read(self.path / name) for name in self._files}
-    episodes, evaluations = self._read[rows.METRICS], self._read.get(rows.EVALUATION)
-    self._solved = _solved_rule(self._config.env, episodes)
-    content = summary.summarize_run(
-      end, self._record, episodes, evaluations, totals=totals, solved=self._solved
-    )
+    self.columns = {name: rows.read(file.path) for name, file in self._files.items()}
+    content = summary.summarize_run(end, self._record, self.columns, result)
     self._directory.write_json("summary.json", content)
+    episodes = self.columns[rows.METRICS]
     if len(episodes["episode"]) and bsuite_csv.is_for(self._config):
       bsuite_csv.write(self._directory, self._config, episodes)
     return content
 
   def draw(self, title: str) -> None:
-    """Draws the curve of the rows that `finish` has read, if there are any."""
-    episodes = self._read[rows.METRICS]
-    if len(episodes["episode"]) and plots.can_draw():
-      draw = functools.partial(
-        plots.learning_curve,
-        seeds=[episodes],
-        title=title,
-        evaluations=self._read.get(rows.EVALUATION),
-        solved=self._solved,
-      )
-      self._directory.write("curve.png", draw)
-
-
-def _solved_rule(env: str, episodes: rows.Rows) -> environments.SolvedRule | None:
-  """The environment's rule, if it has one, after these episodes."""
-  rule = environments.solved_rule(env)
-  if rule is not None:
-    names = {"total_bad_episodes", "bad_episode", "denoised_return"} & episodes.keys()
-    for i, number in enumerate(episodes["episode"].tolist()):
-      metrics = {name: float(episodes[name][i]) for name in names}
-      has_learnt = bool(episodes["learner_updates"][i])
-      rule.add_episode(number, metrics, has_learnt=has_learnt)
-  return rule
+    """Draws the curve of the rows, if there are any."""
+    evaluations = self.columns.get(rows.EVALUATION)
+    _draw(self._directory, title, [self.columns[rows.METRICS]], evaluations)
 
 
 def write_files_of_seeds(
@@ -273,8 +212,6 @@ def write_files_of_seeds(
 ) -> None:
   """Writes `summary.json` and `curve.png` of several seeds.
 
-  Nothing is drawn if a seed has ended no episode, or matplotlib is missing.
-
   Args:
     directory: of all seeds.
     title: above the curve.
@@ -282,8 +219,20 @@ def write_files_of_seeds(
     episodes: the columns of each seed's `metrics.csv`.
   """
   directory.write_json("summary.json", summary.summarize_seeds(outcomes))
-  if all(len(columns["episode"]) for columns in episodes) and plots.can_draw():
-    draw = functools.partial(plots.learning_curve, seeds=episodes, title=title)
+  _draw(directory, title, episodes)
+
+
+def _draw(
+  directory: output.RunDirectory,
+  title: str,
+  seeds: Sequence[rows.Rows],
+  evaluations: rows.Rows | None = None,
+) -> None:
+  """Draws `curve.png`, unless a seed has no episode or matplotlib is missing."""
+  if all(len(columns["episode"]) for columns in seeds) and drawing.can_draw():
+    draw: Callable[..., Any] = functools.partial(
+      drawing.learning_curve, runs=seeds, title=title, evaluations=evaluations
+    )
     directory.write("curve.png", draw)
 
 
@@ -291,14 +240,14 @@ def _directories(
   directory: output.RunDirectory,
   config: config_lib.RunConfig,
   record: Mapping[str, Any],
-) -> Iterator[tuple[int, output.RunDirectory, Mapping[str, Any]]]:
-  """(seed, its directory, the content of its config.json) of each seed."""
+) -> Iterator[tuple[output.RunDirectory, Mapping[str, Any]]]:
+  """The directory of each seed, and the content of its config.json."""
   if config.num_seeds == 1:
-    yield config.seed, directory, record
+    yield directory, record
     return
   for seed in config.seeds:
     path = directory.path / f"seed{seed}"
     seed_directory = output.RunDirectory.create(path, may_hold_run=directory.holds_run)
     seed_record = {**record, "seed": seed, "num_seeds": 1}
     seed_directory.write_json("config.json", seed_record)
-    yield seed, seed_directory, seed_record
+    yield seed_directory, seed_record

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from explorax.experiments import errors, output
+from explorax.experiments import output
 from explorax.experiments.recording import console
 
 METRICS, EVALUATION, LEARNER = "metrics.csv", "evaluation.csv", "learner.csv"
@@ -34,7 +34,7 @@ Rows = Mapping[str, np.ndarray]  # Column → values `[N]`.
 
 
 class CsvFile:
-  """Appends rows of a runner to a file; `flush` writes them.
+  """Appends rows of a runner to a file, each at once.
 
   The first row determines the columns: those of `COLUMNS`, its metrics, and those that
   later rows may have, as the learner's after its first update. Missing cells are empty.
@@ -44,39 +44,35 @@ class CsvFile:
   """
 
   def __init__(
-    self, path: pathlib.Path, later_metrics: Collection[str] = (), size: int = 0
+    self,
+    path: pathlib.Path,
+    later_metrics: Collection[str] = (),
+    last_step: int | None = None,
   ):
     """Creates the file, or resumes it.
 
     Args:
       path: named as in `COLUMNS`.
       later_metrics: names of metrics that the first row may lack.
-      size: the file's size at the checkpoint that the run resumes from; rows after it
-        are cut. 0 creates the file.
+      last_step: of the rows to keep, in environment steps; later ones are cut. None
+        creates the file.
 
     Raises:
-      OutputError: if the file cannot be written, or has lost rows.
+      OutputError: if the file cannot be written.
     """
-    self.path = path
-    self._later = set(later_metrics)
+    self.path, self._later = path, set(later_metrics)
     self._header: list[str] = []
-    self._known: set[str] = set()  # Metrics with a column, or with a warning.
-    if size and (not path.exists() or path.stat().st_size < size):
-      raise errors.OutputError(
-        f"{path} has lost rows, so the run cannot resume; restore the file, or choose "
-        "another --output."
-      )
+    is_new = last_step is None or not path.exists()
     with output.write_errors(path):
-      path.touch()
-      os.truncate(path, size)
-      self._file = open(path, "a+", newline="", encoding="utf-8")  # noqa: SIM115
+      if last_step is not None and not is_new:
+        self._header = _cut(path, last_step)
+      # A row is in the file once it is written, even if the process is killed.
+      mode = "w" if is_new else "a"
+      self._file = open(path, mode, buffering=1, newline="", encoding="utf-8")  # noqa: SIM115
     self._writer = csv.writer(self._file, lineterminator="\n")
-    if size:
-      self._file.seek(0)
-      self._header = next(csv.reader(self._file))
-      self._known |= {*self._header}
+    self._known = {*self._header}  # Metrics with a column, or with a warning.
 
-  def write(self, row: Any) -> None:
+  def __call__(self, row: Any) -> None:
     """Appends a row of a runner; warns of a metric without a column, and omits it."""
     cells = {name: f"{value:.9g}" for name, value in row.metrics.items()}
     with output.write_errors(self.path):
@@ -92,18 +88,6 @@ class CsvFile:
         "in its first row; report every metric from the first episode on."
       )
 
-  def flush(self, *, to_disk: bool = False) -> int:
-    """Writes the rows so far; returns the size of the file.
-
-    Args:
-      to_disk: waits until they would survive a crash of the machine.
-    """
-    with output.write_errors(self.path):
-      self._file.flush()
-      if to_disk:
-        os.fsync(self._file.fileno())
-      return os.fstat(self._file.fileno()).st_size
-
   def close(self) -> None:
     """Closes the file, which has a header even if it has no row."""
     with output.write_errors(self.path):
@@ -117,6 +101,23 @@ class CsvFile:
     self._header = [*COLUMNS[self.path.name], *first, *sorted(self._later)]
     self._known |= {*self._header}
     self._writer.writerow(self._header)
+
+
+def _cut(path: pathlib.Path, last_step: int) -> list[str]:
+  """Cuts the rows after an environment step; returns the header, if there is one.
+
+  A row that a full disk has left incomplete is cut as well.
+  """
+  column = COLUMNS[path.name].index("env_steps")  # No text is before it.
+  with open(path, "rb") as file:
+    header = file.readline()
+    size = len(header)
+    for line in file:
+      if not line.endswith(b"\n") or int(line.split(b",")[column]) > last_step:
+        break
+      size += len(line)
+  os.truncate(path, size)
+  return next(csv.reader([header.decode()]), [])
 
 
 def read(path: pathlib.Path) -> dict[str, np.ndarray]:

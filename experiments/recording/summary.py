@@ -13,11 +13,6 @@ Seeds = Mapping[int, Mapping[str, Any]]  # Seed → what `summarize_run` returne
 
 # The return of the evaluation policy at the end, and that of training.
 EVALUATION, TRAINING = "evaluation_return", "training_return"
-_TOTALS: Mapping[str, Any] = {
-  "env_steps": 0,
-  "learner_updates": 0,
-  "steps_per_second": math.nan,
-}
 
 
 class End(NamedTuple):
@@ -37,48 +32,44 @@ class End(NamedTuple):
 def summarize_run(
   end: End,
   record: Mapping[str, Any],
-  episodes: rows.Rows,
-  evaluations: rows.Rows | None,
-  *,
-  totals: Mapping[str, Any] | None = None,
-  solved: environments.SolvedRule | None = None,
+  columns: Mapping[str, rows.Rows],
+  totals: Any = None,
 ) -> dict[str, Any]:
   """The content of `summary.json` of a run with one seed.
 
   `evaluation_return` is the mean return of the last evaluation, and `training_return`
   that of the training episodes that ended in the last tenth of the steps, at least of
   one. `solved_episode` (by bsuite's rule), `treasure_rate` and `best_treasure_rate` are
-  present only with a rule, `evaluation` and `stop_reason` only if there was any.
+  present only for Deep Sea, `stop_reason` only if there was any.
 
   Args:
     end: of the run.
     record: the content of its `config.json`.
-    episodes: the columns of its `metrics.csv`.
-    evaluations: the columns of its `evaluation.csv`; None if it has none.
-    totals: the runner's `env_steps`, `learner_updates` and `steps_per_second`, which
-      excludes compilation; None: those of the last episode.
-    solved: the rule of the environment, updated with all episodes, if it has one.
+    columns: file → the columns of its rows.
+    totals: has the runner's `env_steps`, `learner_updates` and `steps_per_second`,
+      which excludes compilation; None: those of the last episode.
   """
-  if totals is None:
-    has_row = len(episodes["episode"])
-    totals = {n: episodes[n][-1].item() for n in _TOTALS} if has_row else _TOTALS
-  env_steps = totals["env_steps"]
+  episodes = columns[rows.METRICS]
+  counts: dict[str, Any] = dict.fromkeys(("env_steps", "learner_updates"), 0)
+  counts["steps_per_second"] = math.nan
+  for name in counts:
+    if totals is not None:
+      counts[name] = getattr(totals, name)
+    elif len(episodes[name]):
+      counts[name] = episodes[name][-1].item()
   policies = {
-    str(name): _trained(curves.of_policy(episodes, name), env_steps)
+    str(name): _trained(curves.of_policy(episodes, name), counts["env_steps"])
     for name in np.unique(episodes["policy"])
   }
   content = {
     "status": end.status,
-    **_evaluated(evaluations, record),
-    **_trained(episodes, env_steps),
-    **{name: totals[name] for name in _TOTALS},
+    **_evaluated(columns.get(rows.EVALUATION), record),
+    **_trained(episodes, counts["env_steps"]),
+    **counts,
     "wall_seconds": end.wall_seconds,
     "policies": policies,
+    **_solved(record["env"], episodes),
   }
-  if solved is not None:
-    content["solved_episode"] = solved.solved_episode
-    content["treasure_rate"] = solved.treasure_rate
-    content["best_treasure_rate"] = solved.best_rate
   if end.stop_reason is not None:
     content["stop_reason"] = end.stop_reason
   return content
@@ -110,8 +101,8 @@ def summarize_seeds(seeds: Seeds) -> dict[str, Any]:
 def to_text(title: str, seeds: Seeds) -> str:
   """The results of one seed or of several as lines, below a title."""
   first = next(iter(seeds.values()))
-  returns = _returns_of_one(first) if len(seeds) == 1 else _returns_of_several(seeds)
-  return "\n  ".join([f"{title}: {first['status']}", *returns, *_length(seeds)])
+  lines = [f"{title}: {first['status']}", *_returns(seeds), *_length(seeds)]
+  return "\n  ".join(lines)
 
 
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:
@@ -141,41 +132,40 @@ def count(number: int, noun: str) -> str:
   return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _returns_of_one(one: Mapping[str, Any]) -> Iterator[str]:
-  """The returns of evaluation and of training, and of the policies if several acted."""
-  if one[EVALUATION] is not None:
-    of = count(one["evaluation_episodes"], "evaluation episode")
-    if one["evaluation_standard_error"] is not None:
-      of = f"± {one['evaluation_standard_error']:.2g}, standard error over {of}"
-    if left := one["evaluation_episodes_left"]:
-      of += f", {left} of them left without an end"
-    if (at := one["evaluation"]["last"]["env_steps"]) < one["env_steps"]:
-      of += f"; at step {at:,}"
-    policy = one["evaluation_policy"].capitalize()
-    yield f"{policy}: mean return {number(one[EVALUATION])} ({of})"
-  groups = {"Training": one}
-  if len(one["policies"]) > 1:
-    groups |= {f"Policy {name}": group for name, group in one["policies"].items()}
-  for name, group in groups.items():
-    if group[TRAINING] is not None:
-      of = count(group["training_episodes"], "episode") + ", the last 10 % of steps"
-      yield f"{name}: mean return {number(group[TRAINING])} ({of})"
+def _returns(seeds: Seeds) -> Iterator[str]:
+  """The mean returns of evaluation, of training, and of the policies if several acted.
+
+  Of several seeds with the interval of their mean.
+  """
+  first, is_one = next(iter(seeds.values())), len(seeds) == 1
+  evaluated = count(_total(seeds, "evaluation_episodes"), "evaluation episode")
+  if is_one and first["evaluation_standard_error"] is not None:
+    error = first["evaluation_standard_error"]
+    evaluated = f"± {error:.2g}, standard error over {evaluated}"
+  if left := _total(seeds, "evaluation_episodes_left"):
+    evaluated += f", {left} of them left without an end"
+  yield from _mean(
+    seeds, first["evaluation_policy"].capitalize(), EVALUATION, evaluated
+  )
+  groups = {"Training": seeds}
+  if len(policies := first["policies"]) > 1:
+    for name in policies:
+      of_policy = {
+        x: s["policies"][name] for x, s in seeds.items() if name in s["policies"]
+      }
+      groups[f"Policy {name}"] = of_policy
+  for label, of_group in groups.items():
+    episodes = count(_total(of_group, "training_episodes"), "episode")
+    yield from _mean(of_group, label, TRAINING, f"{episodes}, the last 10 % of steps")
 
 
-def _returns_of_several(seeds: Seeds) -> Iterator[str]:
-  """The mean returns over seeds, with intervals."""
-  first = next(iter(seeds.values()))
-  few = "; with two seeds it says little" if len(seeds) == 2 else ""
-  evaluation = count(first["evaluation_episodes"], "evaluation episode") + " each"
-  for name, label, of in (
-    (EVALUATION, first["evaluation_policy"].capitalize(), evaluation),
-    (TRAINING, "Training", "the last 10 % of steps"),
-  ):
-    if x := _interval(seeds, name):
-      yield (
-        f"{label}: mean return {number(x.value)}, 95 % interval "
-        f"{number(x.low)} to {number(x.high)}{few} (over seeds; {of})"
-      )
+def _mean(seeds: Seeds, label: str, name: str, of: str) -> Iterator[str]:
+  """A line with the mean over seeds, unless one has no such number."""
+  if (x := _interval(seeds, name)) is not None:
+    over = ""
+    if len(seeds) > 1:
+      over = f", 95 % interval {number(x.low)} to {number(x.high)} over seeds"
+    yield f"{label}: mean return {number(x.value)}{over} ({of})"
 
 
 def _length(seeds: Seeds) -> Iterator[str]:
@@ -237,22 +227,13 @@ def _evaluated(
   each = curves.evaluation_returns(evaluations) if evaluations else []
   last = each[-1][1] if each else np.zeros(0)
   left = evaluations["left"] if evaluations else np.zeros(0)
-  content: dict[str, Any] = {
+  return {
     EVALUATION: curves.mean(last),
     "evaluation_standard_error": curves.standard_error(last),
     "evaluation_episodes": len(last),
     "evaluation_episodes_left": int(np.nansum(left[len(left) - len(last) :])),
     "evaluation_policy": _evaluation_policy(record),
   }
-  if each:
-    means = [{"mean_return": float(np.mean(x)), "env_steps": n} for n, x in each]
-    content["evaluation"] = {
-      "evaluations": len(means),
-      "episodes_each": len(last),
-      "last": means[-1],
-      "best": max(means, key=lambda evaluation: evaluation["mean_return"]),
-    }
-  return content
 
 
 def _trained(episodes: rows.Rows, env_steps: int) -> dict[str, Any]:
@@ -263,6 +244,23 @@ def _trained(episodes: rows.Rows, env_steps: int) -> dict[str, Any]:
     TRAINING: curves.mean(late),
     "training_episodes": len(late),
     f"best_mean_return_{curves.WINDOW}": curves.best_mean(episodes["episode_return"]),
+  }
+
+
+def _solved(env: str, episodes: rows.Rows) -> dict[str, Any]:
+  """When Deep Sea was solved, and how often its treasure was found."""
+  rule = environments.solved_rule(env)
+  if rule is None:
+    return {}
+  names = {"total_bad_episodes", "bad_episode", "denoised_return"} & episodes.keys()
+  for i, number in enumerate(episodes["episode"].tolist()):
+    metrics = {name: float(episodes[name][i]) for name in names}
+    has_learnt = bool(episodes["learner_updates"][i])
+    rule.add_episode(number, metrics, has_learnt=has_learnt)
+  return {
+    "solved_episode": rule.solved_episode,
+    "treasure_rate": rule.treasure_rate,
+    "best_treasure_rate": rule.best_rate,
   }
 
 

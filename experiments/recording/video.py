@@ -3,11 +3,12 @@
 import importlib.util
 import math
 import zlib
-from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+import dm_env
 import numpy as np
 
+from explorax.environments import rendering
 from explorax.experiments import errors, output
 from explorax.experiments.runners import common
 
@@ -17,11 +18,7 @@ _MILLISECONDS, _LAST_MILLISECONDS = 50, 1000  # Duration of a frame and of the l
 
 
 def check_installed() -> None:
-  """Checks that videos can be written.
-
-  Raises:
-    SetUpError: if Pillow is not installed.
-  """
+  """Raises a SetUpError if Pillow, which writes the videos, is not installed."""
   if importlib.util.find_spec("PIL") is None:
     raise errors.SetUpError(
       "--video needs Pillow, which is not installed: install explorax[video], or leave "
@@ -30,23 +27,14 @@ def check_installed() -> None:
 
 
 class Film:
-  """Evenly spaced pictures of an episode, of which the last one is always kept.
-
-  Attributes:
-    episode: the runner's record of it; None until the episode ends.
-  """
+  """Evenly spaced pictures of an episode, of which the last one is always kept."""
 
   def __init__(self) -> None:
-    self.episode: common.EvaluationEpisode | None = None
-    # (shape, compressed picture) of every `_stride`-th observation.
-    self._frames: list[tuple[tuple[int, ...], bytes]] = []
+    # (size, compressed picture) of every `_stride`-th observation.
+    self._frames: list[tuple[tuple[int, int], bytes]] = []
     self._stride = 1
     self._num_rows = 0
     self._newest: np.ndarray | None = None  # If it is not among the frames.
-
-  @property
-  def episode_return(self) -> float:
-    return -math.inf if self.episode is None else self.episode.episode_return
 
   def add(self, frame: np.ndarray) -> None:
     """Adds the picture of the next observation.
@@ -59,81 +47,90 @@ class Film:
       self._stride *= 2
     self._newest = np.array(frame)
     if self._num_rows % self._stride == 0:
-      scaled = _scaled(self._newest)
-      packed = zlib.compress(scaled.tobytes(), level=1)
-      self._frames.append((scaled.shape, packed))
+      image = _scaled(self._newest)
+      self._frames.append((image.size, zlib.compress(image.tobytes(), level=1)))
       self._newest = None
     self._num_rows += 1
 
-  def frames(self) -> Iterator[np.ndarray]:
-    """The pictures, uint8 `[H, W, 3]`, in order."""
-    for shape, packed in self._frames:
-      yield np.frombuffer(zlib.decompress(packed), np.uint8).reshape(shape)
-    if self._newest is not None:
-      yield _scaled(self._newest)
-
-  def write(self, file: BinaryIO) -> None:
-    """Writes the pictures as a GIF."""
+  def images(self) -> list[Any]:
+    """The pictures in order, as images of Pillow."""
     from PIL import Image
 
     images = [
-      Image.fromarray(frame).convert("P", palette=Image.Palette.ADAPTIVE)
-      for frame in self.frames()
+      Image.frombytes("RGB", size, zlib.decompress(packed))
+      for size, packed in self._frames
     ]
-    images[0].save(
+    return images if self._newest is None else [*images, _scaled(self._newest)]
+
+  def write(self, file: BinaryIO) -> None:
+    """Writes the pictures as a GIF."""
+    first, *others = (image.quantize() for image in self.images())
+    first.save(
       file,
       format="GIF",
       save_all=True,
-      append_images=images[1:],
-      duration=[_MILLISECONDS] * (len(images) - 1) + [_LAST_MILLISECONDS],
+      append_images=others,
+      duration=[_MILLISECONDS] * len(others) + [_LAST_MILLISECONDS],
       loop=0,
       optimize=False,
     )
 
 
-class EpisodeRecorder:
-  """An observer of evaluations that keeps the last episode and the best."""
+class Filmed:
+  """An environment of evaluations that films its episodes: the last one and the best.
 
-  def __init__(self) -> None:
-    self._film = self._last = self._best = Film()
+  Attributes:
+    films: `last` and `best`, the first of the best: (return, environment steps of
+      training before it, film).
+  """
 
-  def begin(self) -> None:
-    self._film = Film()
+  def __init__(self, environment: dm_env.Environment):
+    self.films: dict[str, tuple[float, int, Film]] = {}
+    self._environment = environment
+    self._newest: list[Film] = []  # Since the last evaluation.
 
-  def row(self, frame: np.ndarray) -> None:
-    self._film.add(frame)
+  def __getattr__(self, name: str) -> Any:
+    return getattr(self._environment, name)
 
-  def end(self, episode: common.EvaluationEpisode) -> None:
-    self._film.episode = episode
-    self._last = self._film
-    if self._last.episode_return > self._best.episode_return:
-      self._best = self._last
+  def reset(self) -> dm_env.TimeStep:
+    self._newest.append(Film())
+    return self._filmed(self._environment.reset())
 
-  def films(self) -> dict[str, Film]:
-    """`last`: the last episode; `best`: the first best one, if it is better."""
-    films = {"last": self._last, "best": self._best}
-    if self._best.episode_return <= self._last.episode_return:
-      del films["best"]
-    return films if self._last.episode else {}
+  def step(self, action: Any) -> dm_env.TimeStep:
+    return self._filmed(self._environment.step(action))
+
+  def on_evaluation(self, evaluation: common.Evaluation) -> None:
+    """Keeps the films of its last episode and of the best one."""
+    films = self._newest[-len(evaluation.episodes) :]
+    for episode, film in zip(evaluation.episodes, films, strict=True):
+      self.films["last"] = episode.episode_return, evaluation.env_steps, film
+      best, *_ = self.films.get("best", (-math.inf,))
+      if episode.episode_return > best:
+        self.films["best"] = self.films["last"]
+    self._newest = []
 
   def write(self, directory: output.RunDirectory) -> None:
-    """Writes `videos/step_*.gif` of these episodes."""
-    for which, film in self.films().items():
-      assert film.episode is not None
-      suffix = "" if which == "last" else f"_{which}"
-      name = f"videos/step_{film.episode.env_steps:08d}{suffix}.gif"
-      directory.write(name, film.write)
+    """Writes `videos/step_*.gif`; that of the best episode if it is better."""
+    for which, (episode_return, env_steps, film) in self.films.items():
+      if which == "last" or episode_return > self.films["last"][0]:
+        suffix = "" if which == "last" else f"_{which}"
+        directory.write(f"videos/step_{env_steps:08d}{suffix}.gif", film.write)
+
+  def _filmed(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
+    frame = rendering.picture(self._environment, timestep)
+    if frame is not None:
+      self._newest[-1].add(frame)
+    return timestep
 
 
-def _scaled(frame: np.ndarray) -> np.ndarray:
-  """Scales the picture: means over blocks if it is large, repeated pixels if small."""
-  side = max(frame.shape[:2])
+def _scaled(frame: np.ndarray) -> Any:
+  """The picture as an image, reduced if it is large, with larger pixels if small."""
+  from PIL import Image
+
+  image = Image.fromarray(frame)
+  side = max(image.size)
   if side > _MAX_SIDE:
-    step = -(-side // _MAX_SIDE)
-    height, width = (length // step for length in frame.shape[:2])
-    blocks = frame[: height * step, : width * step].reshape(
-      height, step, width, step, 3
-    )
-    return blocks.mean(axis=(1, 3)).round().astype(np.uint8)
-  times = -(-_MIN_SIDE // side) if side < _MIN_SIDE else 1
-  return frame.repeat(times, axis=0).repeat(times, axis=1)
+    return image.reduce(-(-side // _MAX_SIDE))
+  times = max(1, -(-_MIN_SIDE // side))
+  size = (times * image.width, times * image.height)
+  return image.resize(size, Image.Resampling.NEAREST)

@@ -195,10 +195,7 @@ def curves(
   styles, handles = drawing.styles(agents), []
   for agent, (x, values) in lines.items():
     first = len(axes.lines)
-    if isinstance(values, statistics.Interval):
-      drawing.band(axes, x, values, label=agent, style=styles[agent], **how)
-    else:
-      drawing.seeds(axes, x, values, label=agent, style=styles[agent], **how)
+    drawing.seeds(axes, x, values, label=agent, style=styles[agent], **how)
     handles.append(axes.lines[first])
   axes.set(xlabel=xlabel, ylabel=textwrap.fill(ylabel, 32))
   drawing.shorten_numbers(axes.xaxis)

@@ -148,7 +148,6 @@ class Hooks:
     on_message: with one-sentence messages for the user.
     stop: after each step, or report; True interrupts the run.
     ended: then, too; True ends the run as a limit does.
-    observer: of evaluation episodes, such as `recording.video.EpisodeRecorder`.
     make_environment: makes further environments; None: there are none.
     checkpoints: receives the run's state when a checkpoint is due, and at its end; if
       it has found a checkpoint, the run resumes from it.
@@ -161,7 +160,6 @@ class Hooks:
   on_message: Callable[[str], None] = lambda text: None
   stop: Callable[[], bool] = lambda: False
   ended: Callable[[], bool] = lambda: False
-  observer: Any = None
   make_environment: MakeEnvironment | None = None
   checkpoints: checkpoint.Checkpointer | None = None
 

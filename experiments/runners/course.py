@@ -2,7 +2,6 @@
 
 import abc
 import contextlib
-import functools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,6 @@ from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import errors as environment_errors
-from explorax.environments import rendering
 from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors
@@ -28,7 +26,7 @@ _SHARE, _FEW_STEPS = 0.1, 5_000
 
 
 class Clock:
-  """Steps per second, measured after compilation and without pauses."""
+  """Steps per second, measured after compilation and without evaluations."""
 
   def __init__(self, now: Callable[[], float] = time.monotonic):
     self._now = now
@@ -49,16 +47,10 @@ class Clock:
     if self._warm is None:
       self._warm = (self._now(), env_steps)
 
-  @contextlib.contextmanager
-  def paused(self) -> Iterator[None]:
-    """A context whose time is not measured."""
-    began = self._now()
-    try:
-      yield
-    finally:
-      if self._warm is not None:
-        since, steps = self._warm
-        self._warm = (since + self._now() - began, steps)
+  def leave_out(self, seconds: float) -> None:
+    """The last seconds are not measured."""
+    if self._warm is not None:
+      self._warm = (self._warm[0] + seconds, self._warm[1])
 
   def steps_per_second(self, env_steps: int) -> float:
     """NaN before `mark_warm`, and before the first step after it."""
@@ -312,11 +304,7 @@ class RunControl:
 
   def _prepare_evaluations(self, environment: dm_env.Environment) -> None:
     self._evaluations = [
-      loop.EnvironmentLoop(
-        [self._run.own_environment(index) or environment],
-        actor,
-        on_answer=functools.partial(self._observe, index),
-      )
+      loop.EnvironmentLoop([self._run.own_environment(index) or environment], actor)
       for index, actor in enumerate(self._run.make_evaluation_actors())
     ]
 
@@ -336,15 +324,15 @@ class RunControl:
       if self._evaluated_at[index] == run.env_steps:
         continue
       hooks.on_activity(common.Activity(common.EVALUATING, run.env_steps))
-      started = time.monotonic()
-      with run.clock.paused():
-        episodes = self._play_all(index)
-        if episodes is None:
-          return False
-        seconds = time.monotonic() - started
-        seed = self._config.seeds[index]
-        evaluation = common.Evaluation(run.env_steps, tuple(episodes), seconds, seed)
-        hooks.on_evaluation(evaluation)
+      started = run.clock.seconds
+      episodes = self._play_all(index)
+      seconds = run.clock.seconds - started
+      run.clock.leave_out(seconds)
+      if episodes is None:
+        return False
+      seed = self._config.seeds[index]
+      evaluation = common.Evaluation(run.env_steps, tuple(episodes), seconds, seed)
+      hooks.on_evaluation(evaluation)
       self._evaluated_at[index] = run.env_steps
     return True
 
@@ -376,10 +364,8 @@ class RunControl:
     self, index: int, number: int, max_steps: int
   ) -> common.EvaluationEpisode | None:
     """Plays an episode, left after so many steps; None if the run is to stop."""
-    evaluation, observer = self._evaluations[index], self._hooks.observer
+    evaluation = self._evaluations[index]
     slot, actor = evaluation.slots[0], evaluation.actor
-    if observer is not None:
-      observer.begin()
     # Schedules depend on the steps of training; the actor counts on from there.
     actor.env_steps = self._run.env_steps
     actor.update(wait=True)
@@ -391,7 +377,7 @@ class RunControl:
     metrics["left"] = float(not ended)
     if not ended:
       evaluation.leave_episodes()
-    episode = common.EvaluationEpisode(
+    return common.EvaluationEpisode(
       self._run.env_steps,
       number,
       slot.tracker.episode_return,
@@ -399,18 +385,6 @@ class RunControl:
       metrics,
       self._config.seeds[index],
     )
-    if observer is not None:
-      observer.end(episode)
-    return episode
-
-  def _observe(self, index: int, env: int) -> None:
-    """Passes an observation's picture to the observer."""
-    slot = self._evaluations[index].slots[env]
-    if self._hooks.observer is None or slot.timestep is None:
-      return
-    frame = rendering.picture(slot.environment, slot.timestep)
-    if frame is not None:
-      self._hooks.observer.row(frame)
 
   def _save(self, checkpoints: checkpoint_lib.Checkpointer) -> None:
     run = self._run

@@ -1,6 +1,6 @@
 """The loop of an actor and its environments, a step at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import dm_env
 
@@ -38,19 +38,9 @@ class EnvironmentLoop:
     self,
     environments: Sequence[dm_env.Environment],
     actor: actor_lib.Actor,
-    *,
-    on_answer: Callable[[int], None] = lambda env: None,
   ):
-    """Starts before the first reset.
-
-    Args:
-      environments: E of them.
-      actor: for E environments; it writes to replay if it has adders.
-      on_answer: called with the slot's number after the actor has answered a timestep
-        of it, also a LAST one.
-    """
+    """Starts before the first reset; the actor writes to replay if it has adders."""
     self.actor = actor
-    self._on_answer = on_answer
     self.slots = [EnvSlot(environment) for environment in environments]
 
   @property
@@ -72,13 +62,13 @@ class EnvironmentLoop:
         self.actor.observe_first(slot.timestep, env)
     actions = self.actor.select_actions()
     for env, slot in enumerate(self.slots):
-      self._answered(env)
+      slot.tracker.acted(self.actor.extras[env])
       slot.timestep = slot.environment.step(actions[env])
       self.actor.observe_step(env, actions[env], slot.timestep)
       slot.tracker.stepped(slot.timestep.reward)
     ended = self.actor.end_episodes()
     for env in ended:
-      self._answered(env)
+      self.slots[env].tracker.acted(self.actor.extras[env])
       self.slots[env].timestep = None
     return ended
 
@@ -86,8 +76,3 @@ class EnvironmentLoop:
     """Starts new episodes at the next step; for an actor without adders."""
     for env, slot in enumerate(self.slots):
       slot.timestep = self.actor.timesteps[env] = None
-
-  def _answered(self, env: int) -> None:
-    """The actor has answered the newest timestep."""
-    self.slots[env].tracker.acted(self.actor.extras[env])
-    self._on_answer(env)

@@ -47,7 +47,13 @@ def assert_same(a: str, b: str) -> None:
   assert pathlib.Path(a, name).exists() == pathlib.Path(b, name).exists()
   if pathlib.Path(a, name).exists():
     assert rows(a, name) == rows(b, name)
-  for name in ("env_steps", "episodes", "learner_updates", "policies", "evaluation"):
+  for name in (
+    "env_steps",
+    "episodes",
+    "learner_updates",
+    "policies",
+    "evaluation_return",
+  ):
     assert summary(a).get(name) == summary(b).get(name)
 
 
@@ -70,7 +76,7 @@ def test_the_device_runner_resumes_bit_for_bit(interrupted, capsys):
   whole = summary("whole")
   assert whole["env_steps"] >= 450 and whole["episodes"] >= 112
   assert whole["learner_updates"] == whole["env_steps"] - 150
-  assert whole["evaluation"]["evaluations"] >= 1
+  assert whole["evaluation_episodes"] >= 1
   assert len(rows("whole", "learner.csv")) == 3  # At reports.
   found = rows("whole")
   assert [int(row["env_steps"]) for row in found[:3]] == [4, 8, 12]

@@ -35,7 +35,7 @@ def table(seeds: int = 3) -> figures.Table:
 
 def drawn(panel: draw.Panel, seeds: int = 3):
   """The panel's axes."""
-  with drawing.column(3) as fig:
+  with draw.column(3) as fig:
     axes = fig.subplots()
     panel.draw(axes, table(seeds))
   return axes

@@ -13,7 +13,7 @@ def make_columns(make_episode, tmp_path):
   def make(episodes: int, **changes) -> rows.Rows:
     file = rows.CsvFile(tmp_path / rows.METRICS, ("loss",))
     for number in range(1, episodes + 1):
-      file.write(make_episode(number, **changes))
+      file(make_episode(number, **changes))
     file.close()
     return rows.read(tmp_path / rows.METRICS)
 

@@ -50,11 +50,10 @@ def test_it_is_what_bsuite_logs(bsuite_id, is_jax, make_episode, tmp_path):
     since = bsuite_csv.continued(since, totals)
     if not is_jax:
       assert since == pytest.approx(metrics)
-    file.write(
+    file(
       make_episode(number, episode_return=total, episode_length=length, metrics=since)
     )
     if number == RESUMED and not is_jax:
-      file.flush()
       before, totals = metrics, bsuite_csv.last_totals(rows.read(file.path))
   file.close()
   directory = output.RunDirectory.create(tmp_path / "run")

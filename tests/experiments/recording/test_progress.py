@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console, progress
 from explorax.experiments.runners import common
 
@@ -37,19 +38,21 @@ def clock():
   return Clock()
 
 
+def config(**limits) -> config_lib.RunConfig:
+  return config_lib.RunConfig(agent="dqn", env="jax:catch", **limits)
+
+
 @pytest.fixture
 def report(make_episode, clock):
   """Runs episodes of given seconds; returns the lines that were written."""
 
-  def run(stream: io.StringIO, seconds, **kwargs) -> list[str]:
-    shown = progress.RunProgress(
-      console.Console(stream), num_steps=None, clock=clock, **kwargs
-    )
-    shown.on_activity(common.Activity(common.ACTING, 0))
+  def run(stream: io.StringIO, seconds, **limits) -> list[str]:
+    shown = progress.Progress(console.Console(stream), config(**limits), clock)
     for number, duration in enumerate(seconds, start=1):
+      shown.on_activity(common.Activity(common.ACTING, number - 1))
       clock.now += duration
       shown.on_episode(make_episode(number))
-    shown.close()
+    shown.on_activity(common.Activity(common.ACTING, len(seconds)))
     return drawn(stream.getvalue())
 
   return run
@@ -62,7 +65,7 @@ def drawn(text: str) -> list[str]:
 
 
 def test_a_terminal_has_one_line_with_the_time_left(report):
-  line = report(stream := Terminal(), [1.0] * 4, num_episodes=8)[-1]
+  line = report(stream := Terminal(), [1.0] * 4, episodes=8)[-1]
   assert all(part in line for part in ("episode 4/8", "return 4", "mean 2.5", "50%"))
   assert line.endswith("0:04 left") and "\n" not in stream.getvalue()
 
@@ -77,10 +80,10 @@ def test_other_lines_are_above_the_status_line():
 
 
 def test_a_pipe_gets_a_line_every_ten_seconds(report):
-  lines = report(io.StringIO(), [2.0] * 20, num_episodes=20)
+  lines = report(io.StringIO(), [2.0] * 20, episodes=20)
   assert len(lines) == 4 and lines[-1].startswith("100%")
   assert lines[1].startswith(" 50%") and "0:20 left" in lines[1]
-  assert report(io.StringIO(), [0.001] * 100, num_episodes=100) == []
+  assert report(io.StringIO(), [0.001] * 100, episodes=100) == []
 
 
 def test_a_closed_pipe_does_not_end_the_run():
@@ -94,9 +97,8 @@ def test_a_closed_pipe_does_not_end_the_run():
 
 
 def test_a_pipe_is_told_at_once_what_is_compiled(clock):
-  stream = io.StringIO()
-  shown = progress.RunProgress(
-    console.Console(stream), num_episodes=None, num_steps=100, clock=clock
+  shown = progress.Progress(
+    console.Console(stream := io.StringIO()), config(steps=100), clock
   )
   for name in ("compiling acting", "filling replay", "compiling learning", "acting"):
     shown.on_activity(common.Activity(name, 25))

@@ -4,31 +4,29 @@ import math
 
 import pytest
 
-from explorax import environments
-from explorax.experiments.recording import summary
+from explorax.experiments.recording import rows, summary
 
 pytestmark = pytest.mark.ops
 
 
-def rule(solved_in: int | None = None) -> environments.SolvedRule:
-  solved = environments.SolvedRule(best_rate=0.5)
-  if solved_in is not None:
-    solved.update(solved_in, 0.0, treasures=0.25 * solved_in)
-  return solved
+RECORD = {"env": "jax:catch", "config": {"evaluation_epsilon": 0.0, "evaluation": None}}
+SEA = {**RECORD, "env": "bsuite:deep_sea/0"}
 
 
 @pytest.fixture
 def make_summary(make_columns, make_episode):
-  def make(episodes: int = 4, **changes) -> dict:
+  def make(episodes: int = 4, evaluations=None, **changes) -> dict:
     last = make_episode(episodes)._replace(
       env_steps=12345, learner_updates=1, steps_per_second=321.0
     )
+    columns = {rows.METRICS: make_columns(episodes, **changes.pop("episode", {}))}
+    if evaluations is not None:
+      columns[rows.EVALUATION] = evaluations
     arguments = {
       "end": summary.End("finished", 61.0),
-      "record": {"config": {"evaluation_epsilon": 0.0, "evaluation": None}},
-      "episodes": make_columns(episodes),
-      "evaluations": None,
-      "totals": last._asdict() if episodes else None,
+      "record": RECORD,
+      "columns": columns,
+      "totals": last if episodes else None,
     }
     return summary.summarize_run(**{**arguments, **changes})
 
@@ -36,11 +34,12 @@ def make_summary(make_columns, make_episode):
 
 
 def test_returns_are_of_the_end_of_training(make_summary):
-  content = make_summary(solved=rule(solved_in=3))
+  solved = {"metrics": {"bad_episode": 0.0, "denoised_return": 0.25}}
+  content = make_summary(record=SEA, episode={**solved, "learner_updates": 1})
   assert (content["training_return"], content["training_episodes"]) == (4.0, 1)
   assert content["policies"]["explorer"]["training_return"] == 3.0
   assert content["evaluation_return"] is None and content["env_steps"] == 12345
-  assert (content["solved_episode"], content["treasure_rate"]) == (3, 0.25)
+  assert (content["solved_episode"], content["treasure_rate"]) == (1, 0.25)
 
 
 def test_a_run_without_a_result_has_the_counts_of_its_rows(make_summary):
@@ -51,15 +50,9 @@ def test_a_run_without_a_result_has_the_counts_of_its_rows(make_summary):
   assert "0 episodes" in summary.to_text("tdu on x", {0: empty})
 
 
-def test_the_best_and_the_last_evaluation(make_summary, make_evaluations):
+def test_the_last_evaluation(make_summary, make_evaluations):
   evaluations = make_evaluations((1000, [1, 2]), (2000, [7, 8]), (3000, [3, 4]))
   content = make_summary(evaluations=evaluations)
-  assert content["evaluation"] == {
-    "evaluations": 3,
-    "episodes_each": 2,
-    "last": {"mean_return": 3.5, "env_steps": 3000},
-    "best": {"mean_return": 7.5, "env_steps": 2000},
-  }
   assert (content["evaluation_return"], content["evaluation_episodes"]) == (3.5, 2)
   assert content["evaluation_standard_error"] == 0.5
   title, first, *others = summary.to_text("tdu on x", {0: content}).splitlines()
@@ -76,26 +69,20 @@ def test_the_best_and_the_last_evaluation(make_summary, make_evaluations):
   ],
 )
 def test_the_evaluation_policy_has_a_name(make_summary, config, name):
-  assert make_summary(record={"config": config})["evaluation_policy"] == name
+  assert make_summary(record={**RECORD, "config": config})["evaluation_policy"] == name
 
 
 def test_several_seeds(make_summary):
-  never = rule()
-  never.update(4, 4.0, treasures=0.0)
+  bad = {"learner_updates": 1, "metrics": {"bad_episode": 1.0}}
+  good = {**bad, "metrics": {"bad_episode": 0.0}}
   seeds = {
-    3: make_summary(2, solved=rule(solved_in=7)),
-    4: make_summary(4, solved=never),
+    3: make_summary(2, record=SEA, episode=good),
+    4: make_summary(4, record=SEA, episode=bad),
   }
   content = summary.summarize_seeds(seeds)
   assert content["training_return"] == {"value": 3.0, "low": 2.0, "high": 4.0}
   assert content["evaluation_return"] is None
   assert (content["solved"], content["median_solved_episode"]) == (1, math.inf)
-  assert content["seeds"]["3"] == {
-    "episodes": 2,
-    "evaluation_return": None,
-    "training_return": 2.0,
-    "solved_episode": 7,
-    "treasure_rate": 0.25,
-  }
+  assert content["seeds"]["3"]["episodes"] == 2
   text = summary.to_text("tdu on x", seeds)
   assert "mean return 3, 95 % interval 2 to 4" in text and "1 of 2 seeds" in text

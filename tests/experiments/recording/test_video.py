@@ -2,9 +2,11 @@
 
 import io
 
+import fakes
 import numpy as np
 import pytest
 
+from explorax.experiments import output
 from explorax.experiments.recording import video
 
 Image = pytest.importorskip("PIL.Image")
@@ -16,7 +18,7 @@ def frame(shade: int, height: int = 170, width: int = 200) -> np.ndarray:
 
 def shades(film: video.Film) -> list[int]:
   """The shade of each picture that is kept."""
-  return [int(picture[0, 0, 0]) for picture in film.frames()]
+  return [image.getpixel((0, 0))[0] for image in film.images()]
 
 
 @pytest.mark.parametrize(
@@ -32,35 +34,41 @@ def test_pictures_are_evenly_spaced_and_the_last_is_kept(length, stride):
   assert Image.open(file).n_frames >= min(2, len(kept))  # Equal ones are joined.
 
 
-@pytest.fixture
-def watch(make_evaluation):
-  """Films episodes of these returns, each with its number as the only shade."""
-
-  def run(returns: list[float]) -> video.EpisodeRecorder:
-    recorder = video.EpisodeRecorder()
-    for episode in make_evaluation(30, returns).episodes:
-      recorder.begin()
-      recorder.row(frame(episode.episode))
-      recorder.end(episode)
-    recorder.begin()
-    recorder.row(frame(255))  # Of an interrupted episode.
-    return recorder
-
-  return run
-
-
 @pytest.mark.parametrize(
   "returns, expected",
   [
-    ([], {}),
     ([1.0], {"last": 1}),
     ([3.0, 5.0, 5.0, 1.0], {"last": 4, "best": 2}),
     ([3.0, 5.0, 5.0], {"last": 3}),  # As good as the best.
     ([-3.0, -1.0, -2.0], {"last": 3, "best": 2}),
   ],
 )
-def test_the_last_episode_and_the_best_are_kept(watch, returns, expected):
-  films = watch(returns).films()
-  assert {name: shades(film) for name, film in films.items()} == {
-    name: [shade] for name, shade in expected.items()
-  }
+def test_the_last_episode_and_the_best_are_written(
+  make_evaluation, tmp_path, returns, expected
+):
+  """Each episode shows its number as the only shade."""
+
+  class Numbered(fakes.FakeEnvironment):
+    number = 0
+
+    def reset(self):
+      self.number += 1
+      return super().reset()
+
+    def render(self):
+      return frame(self.number)
+
+  filmed = video.Filmed(Numbered())
+  for _ in returns:
+    timestep = filmed.reset()
+    while not timestep.last():
+      timestep = filmed.step(0)
+  filmed.on_evaluation(make_evaluation(30, returns))
+  filmed.reset()  # Of an interrupted evaluation.
+  filmed.write(output.RunDirectory.create(tmp_path / "run"))
+  names = {"last": "step_00000030.gif", "best": "step_00000030_best.gif"}
+  written = {path.name: path for path in (tmp_path / "run/videos").iterdir()}
+  assert written.keys() == {names[which] for which in expected}
+  for which, shade in expected.items():
+    with Image.open(written[names[which]]) as image:
+      assert image.convert("RGB").getpixel((0, 0))[0] == shade

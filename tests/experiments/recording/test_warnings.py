@@ -4,7 +4,7 @@ import pytest
 
 from explorax.experiments import config as config_lib
 from explorax.experiments import output
-from explorax.experiments.recording import console, recorder, summary, warnings
+from explorax.experiments.recording import recorder, summary, warnings
 
 pytestmark = pytest.mark.ops
 
@@ -42,7 +42,7 @@ def test_a_run_of_several_seeds_warns_once(make_episode, tmp_path, capsys):
   )
   directory = output.RunDirectory.create(tmp_path / "run")
   record = {"env": config.env, "seed": 1}
-  made = recorder.Recorder(directory, config, record, console=console.Console(None))
+  made = recorder.Recorder(directory, config, record)
   for number in range(1, 4):
     for seed in (1, 2):
       metrics = {"q": -999.0 * seed, "q_bound": 20.0}
