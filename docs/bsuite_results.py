@@ -4,9 +4,8 @@
   python docs/bsuite_results.py pack DIRECTORY results/bsuite/testing.csv.gz
 
 A file has the rows of bsuite's logs of all runs. `run` is a run's directory; its first
-row has its settings, seed, versions and commit (`config`) and its summary, as JSON, and
-the file's first row has its commands (`sweep`). bsuite's own loader reads the unpacked
-directories.
+row has its settings, seed, versions and commit (`config`) and its summary, as JSON.
+bsuite's own loader reads the unpacked directories.
 """
 
 import csv
@@ -17,7 +16,7 @@ import sys
 from typing import Any
 
 _RECORDS = ("config", "summary")
-_HEAD = ("run", "id", "sweep", *_RECORDS)
+_HEAD = ("run", "id", *_RECORDS)
 
 
 def pack(directory: pathlib.Path, path: pathlib.Path) -> None:
@@ -29,7 +28,6 @@ def pack(directory: pathlib.Path, path: pathlib.Path) -> None:
     for row in csv.DictReader(log.read_text().splitlines()):
       rows.append({**run, **once, **row})
       once = {}
-  rows[0]["sweep"] = (directory / "sweep.json").read_text()
   text = io.StringIO()
   columns = dict.fromkeys([*_HEAD, *(name for row in rows for name in row)])
   writer = csv.DictWriter(text, list(columns), lineterminator="\n")
@@ -44,15 +42,12 @@ def unpack(path: pathlib.Path, directory: pathlib.Path) -> None:
   runs: dict[str, list[dict[str, str]]] = {}
   for row in csv.DictReader(io.StringIO(gzip.decompress(path.read_bytes()).decode())):
     runs.setdefault(row["run"], []).append(row)
-  directory.mkdir(parents=True, exist_ok=True)
-  index = next(iter(runs.values()))[0]["sweep"]
-  (directory / "sweep.json").write_text(index)
   for run, rows in runs.items():
     log = directory / run / "bsuite" / f"{rows[0]['id']}.csv"
     log.parent.mkdir(parents=True, exist_ok=True)
     for name in _RECORDS:
       (directory / run / f"{name}.json").write_text(rows[0][name])
-    columns = [x for x in rows[0] if x not in _HEAD and rows[0][x] != ""]
+    columns = [x for x in rows[0] if x not in (*_HEAD, "sweep") and rows[0][x] != ""]
     lines = [columns, *([row[x] for x in columns] for row in rows)]
     log.write_text("".join(f"{','.join(line)}\n" for line in lines))
 

@@ -2,7 +2,6 @@
 
 OUTPUT/AGENT/ENV/seed0   a run, as `experiments.run` leaves it
 OUTPUT/AGENT/ENV         the files of all seeds, if there are several
-OUTPUT/sweep.json        the commands, and all runs that they asked for
 
 `run --seeds=5` is a grid of one agent and environment, directly in OUTPUT.
 """
@@ -205,24 +204,6 @@ def checked(configs: Configs, console: console_lib.Console) -> list[Any]:
         config = dataclasses.replace(config, episodes=parts.config.episodes)
     runnable.append(config)
   return runnable
-
-
-def add_to_index(directory: output.RunDirectory, asked: str, configs: Configs) -> None:
-  """Adds a command and its runs to `sweep.json`.
-
-  Raises:
-    SetUpError: if it is damaged.
-    OutputError: if it cannot be written.
-  """
-  index = runs_lib.read_index(directory.path)
-  runs = {run["path"]: run for run in index["runs"]}
-  for config in configs:
-    agent = settings_lib.join_name(config.agent, config.settings)
-    for path, seed in directories(config):
-      name = str(path.relative_to(directory.given))
-      runs[name] = {"path": name, "agent": agent, "env": config.env, "seed": seed}
-  content = {"commands": [*index["commands"], asked], "runs": list(runs.values())}
-  directory.write_json(runs_lib.INDEX, content)
 
 
 def compute(

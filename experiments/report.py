@@ -5,7 +5,7 @@ import pathlib
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from explorax.experiments import signals
 
@@ -13,6 +13,11 @@ if __name__ == "__main__":
   signals.end_at_once()
 
 from explorax.experiments import command, errors
+
+if TYPE_CHECKING:
+  from explorax.experiments.reports import page as page_lib
+
+_MAX_ENVS = 24  # With more, bsuite's are compared by their scores only.
 
 _INTRODUCTION = """\
 Makes a page of runs, of any runner and environment: returns at the end, learning curves
@@ -24,14 +29,6 @@ by experiment and by tag; and of runs on Atari human-normalised scores over game
 Each DIR is the --output of `python -m explorax.experiments.run` or of a sweep, or a
 directory with runs at any depth. Runs of the same agent, settings and environment that
 differ only in the seed belong together. They may still be running.
-
-Examples
-  A sweep, into results/deep_sea/report:
-    python -m explorax.experiments.report results/deep_sea
-
-  Two agents with several seeds each, into another directory:
-    python -m explorax.experiments.report runs/dqn-gym_CartPole-v1-seeds0-4 \\
-      runs/dqn_ez-gym_CartPole-v1-seeds0-4 --output=public/cartpole
 """
 
 _OUTRO = """\
@@ -50,9 +47,6 @@ class Flags:
   # Directory of the page and its drawings; an earlier page is replaced. [report in DIR;
   # with several, report in the current directory]
   output: str | None = None
-  # The agent over which others improve in each game of Atari, as the page names it.
-  # [the first]
-  baseline: str | None = None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,29 +71,63 @@ def _report(flags: dict[str, Any], argv: list[str]) -> command.Work:
   asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
   parent = directories[0] if len(directories) == 1 else ""
   to = flags["output"] or pathlib.Path(parent).expanduser() / "report"
-  return lambda: _write(directories, flags["baseline"], pathlib.Path(to), asked)
+  return lambda: _write(directories, pathlib.Path(to), asked)
 
 
-def _write(
-  directories: Sequence[str], baseline: str | None, to: pathlib.Path, asked: str
-) -> int:
-  """Reads the runs, prints their scores, and writes the report."""
+def _write(directories: Sequence[str], to: pathlib.Path, asked: str) -> int:
+  """Writes the page, and prints its tables of scores."""
   from explorax.experiments.recording import drawing
-  from explorax.experiments.reports import contents, runs
 
   drawing.check_can_draw()
-  found = runs.read_all(directories)
-  if not found.runs:
-    raise errors.SetUpError(
-      f"no run in {', '.join(directories)} has a finished episode that can be read, so "
-      "there is nothing to report; wait for one, or run the command again. "
-      f"{' '.join(found.remarks[:1])}".rstrip()
-    )
-  report = contents.make(found, asked, baseline)
-  path = report.write(to)
-  print("\n\n".join(report.shown))
-  print(f"\n{len(found.runs):,} runs, {len(found.missing):,} missing: {path}")
+  page = make(directories)
+  page.add(f"```\n{asked}\n```")
+  path = page.write(to)
+  print("\n\n".join([*page.shown, str(path)]))
   return 0
+
+
+def make(directories: Sequence[str]) -> "page_lib.Page":
+  """The page of all runs in some directories.
+
+  Raises:
+    SetUpError: if there is none.
+  """
+  from explorax.experiments.recording import summary
+  from explorax.experiments.reports import atari, bsuite, compare
+  from explorax.experiments.reports import page as page_lib
+  from explorax.experiments.reports import runs as runs_lib
+
+  runs, remarks = runs_lib.read_all(directories)
+  if not runs:
+    raise errors.SetUpError(
+      f"no run in {', '.join(directories)} can be reported: {remarks[0]}"
+    )
+  labels = runs_lib.labels(runs)
+  agents, envs = dict.fromkeys(labels), {run.problem for run in runs}
+  counts = (
+    summary.count(len(agents), "agent"),
+    summary.count(len(envs), "environment"),
+  )
+  page = page_lib.Page(" in ".join(counts))
+  names = ", ".join(map(page_lib.code, agents))
+  page.add(f"{summary.count(len(runs), 'run')} of {names}.")
+  page.add(*remarks)
+  logs = bsuite.finished(runs, labels)
+  if logs:
+    bsuite.add_to(page, bsuite.compute(logs))
+  compared = [
+    (run, label)
+    for run, label in zip(runs, labels, strict=True)
+    if len(run.returns) and (len(envs) <= _MAX_ENVS or run.bsuite is None)
+  ]
+  if compared:
+    comparisons = compare.compute(*zip(*compared, strict=True))
+    atari.add_to(page, comparisons)
+    compare.add_to(page, comparisons, [*agents])
+  page.shown += remarks
+  commits = {(run.record.get("versions") or {}).get("git_commit") for run in runs}
+  page.add(f"Commits: {', '.join(sorted(filter(None, commits))) or 'unknown'}.")
+  return page
 
 
 if __name__ == "__main__":

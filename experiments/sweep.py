@@ -153,14 +153,12 @@ def _compute(flags: dict[str, Any], argv: list[str]) -> int:
     configs = grid.checked(configs, console)
     number = summary.count(len(configs) * flags["seeds"], "run")
     console.line(f"{number}, into {directory.given}")
-    asked = shlex.join(["python", "-m", "explorax.experiments.sweep", *argv])
-    grid.add_to_index(directory, asked, configs)
     code = grid.compute(
       configs, argv, console, workers=workers, ray_address=ray_address
     )
     if code in (0, 1) and tried:
       console.line(f"\n{tuning.report(configs, directory, flags['score'])}")
-    elif code in (0, 1):
+    elif code == 0:
       _print_results(directory, console)
     return code
   finally:
@@ -171,12 +169,10 @@ def _print_results(
   directory: output.RunDirectory, console: console_lib.Console
 ) -> None:
   """Prints the scores and returns of all runs, and the command of the report."""
-  from explorax.experiments.reports import contents, runs
+  from explorax.experiments import report
 
-  path = shlex.quote(str(directory.given))
-  asked = f"python -m explorax.experiments.report {path}"
-  made = runs.read_all([str(directory.path)])
-  shown = contents.make(made, asked).shown if made.runs else []
+  asked = f"python -m explorax.experiments.report {shlex.quote(str(directory.given))}"
+  shown = report.make([str(directory.path)]).shown
   console.line("\n" + "\n\n".join([*shown, f"The report: {asked}"]))
 
 

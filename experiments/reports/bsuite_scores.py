@@ -1,4 +1,4 @@
-"""bsuite's scores, from its logs, with numpy alone.
+"""bsuite's scores, from its logs.
 
 bsuite 0.3.6 computes them with pandas 1 (`bsuite/experiments/*/analysis.py` and
 `summary_analysis.py`), and fails on later versions. These are its formulas; tests
@@ -63,7 +63,6 @@ class Kind(NamedTuple):
   # counts.
   reference: float
   score: "Callable[[Kind, Logs], float]"  # In [0, 1]; NaN if undetermined.
-  regret: str = "regret per episode"  # In words, for readers.
   # R(n) is this column of the log; or `scale · (best · n − column)`, if the best return
   # of an episode is known.
   column: str = "total_regret"
@@ -71,24 +70,11 @@ class Kind(NamedTuple):
   scale: float = 1.0
   good: float | None = None  # A return to exceed, if the score has one.
 
-  @property
-  def columns(self) -> tuple[str, ...]:
-    """Of a log, that the score needs."""
-    return ("episode", self.column, *(["best_episode"] if self.good else []))
-
-  @property
-  def reference_name(self) -> str:
-    return "threshold" if self.score in (_share_below, _share_solved) else "baseline"
-
   def total(self, log: Log) -> np.ndarray:
     """R(n) at each logged episode n, `[rows]`."""
     if self.best is None:
       return log[self.column]
     return self.scale * (self.best * log["episode"] - log[self.column])
-
-  def average(self, log: Log) -> np.ndarray:
-    """R(n) / n, `[rows]`, for learning curves."""
-    return self.total(log) / log["episode"]
 
 
 def kind(experiment: str) -> Kind:
@@ -150,32 +136,15 @@ def solution(bsuite_id: str, log: Log) -> Solution | None:
   only from episode 100 on (`deep_sea/analysis.py`, `find_solution`;
   `environments.solved_rule`). None if the log has no episode that counts.
   """
-  rule = _rule(bsuite_id)
-  counting = log["episode"] >= rule.min_episode
-  counting &= log["episode"] <= bsuite_sweeps.num_episodes(bsuite_id)
-  if not counting.any():
-    return None
-  episodes = log["episode"][counting]
-  for episode, bad in zip(episodes, log["total_bad_episodes"][counting], strict=True):
-    rule.update(int(episode), float(bad))
-  if rule.solved_episode is not None:
-    return Solution(rule.solved_episode, True)
-  return Solution(int(episodes.max()), False)
-
-
-def treasure_rates(bsuite_id: str, log: Log) -> tuple[float, float]:
-  """The share of all episodes that found Deep Sea's treasure, and the best policy's.
-
-  The first is NaN if the log does not contain it.
-  """
-  treasures = log.get("denoised_return", np.array([math.nan]))
-  return float(treasures[-1] / log["episode"][-1]), _rule(bsuite_id).best_rate
-
-
-def _rule(bsuite_id: str) -> environments.SolvedRule:
   rule = environments.solved_rule(f"bsuite:{bsuite_id}")
   assert rule is not None  # Callers have Deep Sea.
-  return rule
+  counting = log["episode"] >= rule.min_episode
+  counting &= log["episode"] <= bsuite_sweeps.num_episodes(bsuite_id)
+  episodes, bad = log["episode"][counting], log["total_bad_episodes"][counting]
+  if not len(episodes):
+    return None
+  solved = episodes[bad / episodes < rule.threshold]
+  return Solution(int(solved[0] if len(solved) else episodes[-1]), len(solved) > 0)
 
 
 def _by_setting(logs: Logs) -> list[Logs]:
@@ -246,42 +215,25 @@ def _share_solved(kind: Kind, logs: Logs) -> float:
   del kind
   beaten = []
   for bsuite_id, log in logs.items():
-    if found := solution(bsuite_id, log):
+    if end := solution(bsuite_id, log):
       limit = 2 ** setting(bsuite_id) + _FORGIVENESS
-      beaten.append(found.solved and found.episode < limit)
+      beaten.append(end.solved and end.episode < limit)
   return float(np.mean(beaten)) if beaten else math.nan
 
 
-def _short_of(best: int, column: str, score: Callable, good: float) -> Kind:
-  """A known best return, which is also the baseline."""
-  words = f"return short of {best} per episode"
-  return Kind(best, score, words, column, best, good=good)
-
-
-_MISSED = ("share of episodes that missed the best return", "total_bad_episodes")
 # In units of a random agent's errors, which fails in half of the episodes.
-_MEMORY = Kind(
-  0.75,
-  _share_below,
-  "wrong answers, as times a random agent's",
-  "total_perfect",
-  best=1.0,
-  scale=2.0,
-)
+_MEMORY = Kind(0.75, _share_below, "total_perfect", best=1.0, scale=2.0)
 _KINDS: dict[str, Kind] = {
   "bandit": Kind(0.5, _regret_score),
   "catch": Kind(1.6, _regret_score),
   "mnist": Kind(1.8, _with_accuracy),
-  "mountain_car": Kind(
-    1000, _regret_score, "steps beyond 100 per episode", "raw_return", best=-100
-  ),
-  "discounting_chain": Kind(
-    0.1, _regret_score, "return short of 1.1 per episode", "total_return", best=1.1
-  ),
-  "cartpole": _short_of(1000, "raw_return", _with_best_episode, good=500),
-  "cartpole_swingup": _short_of(700, "total_return", _over_settings, good=100),
-  "deep_sea": Kind(0.9, _share_solved, *_MISSED),
-  "deep_sea_stochastic": Kind(0.8, _share_solved, *_MISSED),
+  "mountain_car": Kind(1000, _regret_score, "raw_return", best=-100),
+  "discounting_chain": Kind(0.1, _regret_score, "total_return", best=1.1),
+  # A known best return, which is also the baseline.
+  "cartpole": Kind(1000, _with_best_episode, "raw_return", best=1000, good=500),
+  "cartpole_swingup": Kind(700, _over_settings, "total_return", best=700, good=100),
+  "deep_sea": Kind(0.9, _share_solved, "total_bad_episodes"),
+  "deep_sea_stochastic": Kind(0.8, _share_solved, "total_bad_episodes"),
   "memory_len": _MEMORY,
   "memory_size": _MEMORY,
   "umbrella_length": Kind(0.5, _share_below),

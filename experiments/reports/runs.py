@@ -1,32 +1,25 @@
-"""The reader of run directories: what reports, tunings and tables know of runs."""
+"""The reader of run directories: what reports and tunings know of runs."""
 
 import csv
 import dataclasses
 import json
 import math
-import os
 import pathlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from explorax import notation
 from explorax.environments import atari_profiles
 from explorax.experiments import config, errors
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import curves, rows
 
-INDEX = "sweep.json"
-_RECORD, _BSUITE, _ERROR = "config.json", "bsuite", "error.txt"
+_RECORD = "config.json"
 _MAY_BE_NAN = {"steps_per_second", "treasure_rate"}
 # What may distinguish two runs of an agent beside its own settings.
 _OTHER_SETTINGS = ("runner", "replay", "num_envs", "num_actors")
-_UNREADABLE = (
-  *(OSError, ValueError, LookupError, TypeError, AttributeError),
-  *(RecursionError, csv.Error),
-)
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, csv.Error)
 
 Log = Mapping[str, np.ndarray]  # Column → values `[rows]`, in the order of episodes.
 
@@ -81,85 +74,49 @@ class Run:
     """From `summary.json`; `unfinished` without one."""
     return str(self.summary.get("status", "unfinished"))
 
-  @property
-  def num_episodes(self) -> int:
-    """Finished training episodes; the logged ones without a `metrics.csv`."""
-    if self.bsuite is not None and not len(self.returns):
-      return int(self.bsuite["episode"][-1])
-    return len(self.returns)
 
-  @property
-  def num_steps(self) -> int:
-    """Environment steps at the end of the last of these, or of evaluations."""
-    if self.bsuite is not None and not len(self.returns):
-      return int(self.bsuite["steps"][-1])
-    return int(self.env_steps[-1]) if len(self.returns) else self.evaluations[-1][0]
+def read_all(words: Sequence[str]) -> tuple[list[Run], list[str]]:
+  """The runs in directories, at any depth, and remarks on them.
 
-  @property
-  def has_returns(self) -> bool:
-    """Whether an episode of training has ended or, but for bsuite, an evaluation."""
-    is_bsuite = self.env.startswith("bsuite:")
-    return len(self.returns) > 0 or (not is_bsuite and len(self.evaluations) > 0)
-
-  def episodes(self) -> rows.Rows:
-    """The columns of `metrics.csv`."""
-    return rows.read(self.path / rows.METRICS)
-
-
-@dataclasses.dataclass(frozen=True)
-class Runs:
-  """The runs in some directories.
-
-  Attributes:
-    runs: each seed of a kind once; of a sweep in its order.
-    commands: the command lines of sweeps.
-    missing: of each run of sweeps that is not finished: its environment, its agent, and
-      why, in a few words.
-    remarks: a sentence for each run that is left out.
-  """
-
-  runs: Sequence[Run]
-  commands: Sequence[str]
-  missing: Sequence[tuple[str, str, str]]
-  remarks: Sequence[str]
-
-
-def read_all(words: Sequence[str]) -> Runs:
-  """All runs in directories: paths of runs, or of directories with runs at any depth.
-
-  A run that cannot be read is left out, with a remark.
+  A remark is a sentence on a run that is left out, or that is not finished.
 
   Raises:
     SetUpError: if a directory holds no run.
   """
-  kept: dict[str, Run] = {}
-  remarks, commands, missing = [], [], []
-  tops = dict.fromkeys(pathlib.Path(word).expanduser() for word in words)
+  runs: dict[str, Run] = {}
+  remarks = []
+  tops = [pathlib.Path(word).expanduser() for word in words]
   for path in dict.fromkeys(path.resolve() for top in tops for path in _find(top)):
     try:
       run = read(path)
     except errors.SetUpError as error:
       remarks.append(f"{relative(path)} is left out: {error}")
       continue
-    if not run.has_returns and run.bsuite is None:
-      remarks.append(f"{relative(path)} is left out: no episode has ended.")
-      continue
     key = json.dumps([run.agent, run.env, run.seed, run.settings], sort_keys=True)
-    if key in kept:
-      run, other = sorted((kept[key], run), key=lambda x: -len(x.returns))
+    if not len(run.returns) and run.bsuite is None:
+      remarks.append(f"{relative(path)} is left out: no episode has ended.")
+    elif key in runs:
       remarks.append(
-        f"{relative(other.path)} is left out: {relative(run.path)} is the same run "
+        f"{relative(path)} is left out: {relative(runs[key].path)} is the same run "
         "(agent, settings, environment and seed)."
       )
-    kept[key] = run
-  statuses = {run.path: run.status for run in kept.values()}
-  for top in tops:
-    index = read_index(top)
-    commands += index["commands"]
-    for run_of_index in index["runs"]:
-      if reason := _problem((top / run_of_index["path"]).resolve(), statuses):
-        missing.append((run_of_index["env"], run_of_index["agent"], reason))
-  return Runs([*kept.values()], commands, missing, remarks)
+    else:
+      runs[key] = run
+      if run.status != "finished":
+        remarks.append(f"{relative(path)} is {run.status}.")
+  return [*runs.values()], remarks
+
+
+def _find(top: pathlib.Path) -> list[pathlib.Path]:
+  """The directories of all runs in a directory."""
+  paths = {file.parent for file in top.rglob(rows.METRICS)}
+  paths |= {file.parent.parent for file in top.rglob("bsuite/*.csv")}
+  if not paths:
+    raise errors.SetUpError(
+      f"there is no run in {top}; give the --output of `python -m "
+      "explorax.experiments.run` or of a sweep, or a directory with runs."
+    )
+  return sorted(paths)
 
 
 def read(path: pathlib.Path) -> Run:
@@ -173,17 +130,17 @@ def read(path: pathlib.Path) -> Run:
     record = json.loads(file.read_text(encoding="utf-8"))
     if not config.is_record(record):
       raise ValueError("it is not the record of a run")
-    int(record["seed"])
     settings = _settings(record)
     file = path / rows.METRICS
     steps, returns = _curve(rows.read(file)) if file.exists() else np.zeros((2, 0))
     file = path / rows.EVALUATION
-    evaluations = _evaluations(rows.read(file)) if file.exists() else []
+    evaluated = curves.evaluation_returns(rows.read(file)) if file.exists() else []
+    evaluations = [(int(at), float(np.mean(values))) for at, values in evaluated]
+    if not np.isfinite([*returns, *(mean for _, mean in evaluations)]).all():
+      raise ValueError("a return is not finite")
     log = None
-    for file in sorted((path / _BSUITE).glob("*.csv")):
+    for file in (path / "bsuite").glob("*.csv"):
       log = rows.read(file)
-      if log["episode"][0] < 1 or not (np.diff(log["episode"]) > 0).all():
-        raise ValueError("its episodes do not increase from 1")
   except _UNREADABLE as error:
     raise errors.SetUpError(
       f"{relative(file)} cannot be read ({errors.describe(error)})."
@@ -205,20 +162,10 @@ def _settings(record: Mapping[str, Any]) -> dict[str, str]:
 
 def _curve(episodes: rows.Rows) -> tuple[np.ndarray, np.ndarray]:
   """Steps and returns; of whole games, where episodes are lives of one."""
-  steps, returns = episodes["env_steps"], episodes["episode_return"]
   if "game_over" in episodes:  # See `atari_profiles.Profile.episode_metrics`.
     is_over = episodes["game_over"] == 1
-    steps, returns = steps[is_over], episodes["game_return"][is_over]
-  if (np.diff(steps) < 0).any() or not np.isfinite(returns).all():
-    raise ValueError("its env_steps decrease, or an episode_return is not finite")
-  return steps, returns
-
-
-def _evaluations(episodes: rows.Rows) -> list[tuple[int, float]]:
-  if not np.isfinite(episodes["episode_return"]).all():
-    raise ValueError("an episode_return is not finite")
-  evaluations = curves.evaluation_returns(episodes)
-  return [(steps, float(np.mean(returns))) for steps, returns in evaluations]
+    return episodes["env_steps"][is_over], episodes["game_return"][is_over]
+  return episodes["env_steps"], episodes["episode_return"]
 
 
 def read_summary(path: pathlib.Path) -> dict[str, Any]:
@@ -228,29 +175,11 @@ def read_summary(path: pathlib.Path) -> dict[str, Any]:
   """
   try:
     content = json.loads((path / "summary.json").read_text(encoding="utf-8"))
-    for name in _MAY_BE_NAN & content.keys():
-      content[name] = math.nan if content[name] is None else content[name]
-    return content
-  except (OSError, ValueError, AttributeError):
+  except (OSError, ValueError):
     return {}
-
-
-def read_index(path: pathlib.Path) -> dict[str, list[Any]]:
-  """The commands of a sweep, and the runs that they asked for; of no sweep: none.
-
-  Raises:
-    SetUpError: if the file is damaged.
-  """
-  try:
-    index = json.loads((path / INDEX).read_text(encoding="utf-8"))
-    return {name: list(index[name]) for name in ("commands", "runs")}
-  except FileNotFoundError:
-    return {"commands": [], "runs": []}
-  except (OSError, ValueError, KeyError, TypeError) as error:
-    raise errors.SetUpError(
-      f"{path / INDEX} is damaged; delete it, and run the sweep's command again to "
-      "rewrite it."
-    ) from error
+  for name in _MAY_BE_NAN & content.keys():
+    content[name] = math.nan if content[name] is None else content[name]
+  return content
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
@@ -275,47 +204,7 @@ def labels(runs: Sequence[Run]) -> list[str]:
   ]
 
 
-def file_name(name: str) -> str:
-  """A name as a part of a file's."""
-  return re.sub(r"[^A-Za-z0-9.-]+", "_", name)
-
-
 def relative(path: pathlib.Path) -> str:
   """The path, relative to the current directory if it lies within."""
   here = pathlib.Path.cwd()
   return str(path.relative_to(here) if path.is_relative_to(here) else path)
-
-
-def _find(top: pathlib.Path) -> list[pathlib.Path]:
-  """The directories of all runs in a directory: in its sweep's order, or sorted."""
-  if not top.is_dir():
-    siblings = [x.name for x in top.parent.iterdir()] if top.parent.is_dir() else []
-    raise errors.SetUpError(
-      f"{top} is no directory.{notation.nearest(top.name, siblings)} Give the --output "
-      "of a run, or a directory with runs."
-    )
-  paths = []
-  for folder, folders, files in os.walk(top):
-    folders.sort()
-    # `read` says so if the record is missing.
-    if rows.METRICS in files or (_RECORD in files and _BSUITE in folders):
-      folders.clear()
-      paths.append(pathlib.Path(folder))
-  order = {str(top / run["path"]): i for i, run in enumerate(read_index(top)["runs"])}
-  if not paths and not order:
-    raise errors.SetUpError(
-      f"there is no run in {top}: no directory in it has a {rows.METRICS}; give the "
-      "--output of `python -m explorax.experiments.run`, or a directory with runs."
-    )
-  return sorted(paths, key=lambda path: order.get(str(path), len(order)))
-
-
-def _problem(path: pathlib.Path, statuses: Mapping[pathlib.Path, str]) -> str:
-  """Why a run of a sweep is not finished; '' if it is."""
-  if statuses.get(path) == "finished":
-    return ""
-  for folder in (path, path.parent):  # The latter if one program trains all seeds.
-    if (folder / _ERROR).exists():
-      lines = (folder / _ERROR).read_text(encoding="utf-8").splitlines()
-      return lines[-1].removesuffix(".") if lines else "it failed"
-  return statuses.get(path, "it has not been run yet")

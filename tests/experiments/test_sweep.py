@@ -94,15 +94,13 @@ def test_runs_are_kept_added_to_and_extended(random_sweep, capsys):
   argv = ("--sweep=bandit/0,bandit/3", "--episodes=3", "--envs=jax:deep_sea/4")
   assert random_sweep(*argv) == 0
   out = capsys.readouterr().out
-  assert "jax:deep_sea/4, return of training at step 12" in out and "2 of 20" in out
+  assert "training at step 12" in out and "2 of 20" in out
   runs = _runs()
   assert len(runs) == 3
   before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}
   assert random_sweep(*argv, "--seeds=2") == 0
   assert len(_runs()) == 6
   assert before == {p: pathlib.Path("out", p).stat().st_mtime_ns for p in runs}
-  index = json.loads(pathlib.Path("out/sweep.json").read_text())
-  assert len(index["commands"]) == 2 and len(index["runs"]) == 6
   # A shorter one is another sweep; users' agents have no checkpoint to extend.
   assert random_sweep(*argv, "--episodes=2") == 1
   dqn = [f"--agents={DQN}", "--sweep=catch/0", "--workers=1", "--output=dqn"]

@@ -96,34 +96,22 @@ def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
 def write_sweep():
   """Writes the directories of runs on bsuite with only bsuite's logs.
 
-  Called with (path, done, episodes, missing): done is (agent, id, seed) → log, where
-  agent may have settings, and missing are (agent, id, seed).
+  Called with (path, done): done is (agent, id, seed) → log, where an agent may have
+  settings.
   """
 
-  def write(path, done, episodes=10**6, missing=()):
-    entries = []
-    for agent, bsuite_id, seed in (*done, *missing):
-      env = f"bsuite:{bsuite_id}"
+  def write(path, done):
+    for (agent, bsuite_id, seed), log in done.items():
       name = f"{agent}/{bsuite_id.replace('/', '-')}/seed{seed}".replace(":", ".")
-      entries.append({"path": name, "agent": agent, "env": env, "seed": seed})
-      if (agent, bsuite_id, seed) in missing:
-        continue
       folder = path / name
       (folder / "bsuite").mkdir(parents=True)
       preset, *settings = agent.split("@")
-      pairs = (setting.split("=") for setting in settings)
-      config = {"beta": 0.0} | {name: float(value) for name, value in pairs}
-      record = {"agent": preset, "env": env, "seed": seed, "settings": settings}
-      record |= {"config": config, "versions": {"git_commit": "0123abc"}}
-      record["episodes"] = episodes
+      record = {"agent": preset, "env": f"bsuite:{bsuite_id}", "seed": seed}
+      record |= {"settings": settings, "versions": {"git_commit": "0123abc"}}
       (folder / "config.json").write_text(json.dumps(record))
-      summary = {"status": "finished", "wall_seconds": 2.0}
-      (folder / "summary.json").write_text(json.dumps(summary))
-      log = done[agent, bsuite_id, seed]
+      (folder / "summary.json").write_text(json.dumps({"status": "finished"}))
       with open(folder / "bsuite" / bsuite_sweeps.csv_name(bsuite_id), "w") as file:
         csv.writer(file).writerows([log, *zip(*log.values(), strict=True)])
-    index = {"commands": ["python -m the.sweep --agents=…"], "runs": entries}
-    (path / "sweep.json").write_text(json.dumps(index))
     return path
 
   return write

@@ -1,12 +1,10 @@
-"""Scores over seeds: which seeds count, their means and intervals, and the best."""
+"""Scores over seeds: which seeds count, their means and intervals."""
 
 import math
 
 import numpy as np
-import pytest
 
-from explorax.experiments.recording import statistics
-from explorax.experiments.reports import bsuite, page
+from explorax.experiments.reports import bsuite
 
 
 def _catch(score: float) -> dict[str, np.ndarray]:
@@ -75,39 +73,3 @@ def test_intervals_of_a_tag_draw_the_seeds_of_each_experiment_by_itself():
   np.testing.assert_allclose(
     [score.mean.value, score.mean.low, score.mean.high], [0.5, 0.2, 0.8]
   )
-
-
-@pytest.mark.parametrize(
-  ("lower_is_better", "are_comparable", "b", "best"),
-  [
-    (False, True, (0.8, 0.7, 0.9), "b"),
-    (True, True, (0.8, 0.7, 0.9), "a"),
-    (False, True, (0.6, 0.5, 0.7), None),
-    (False, True, (0.9, math.nan, math.nan), None),
-    (False, True, None, None),
-    (False, False, (0.8, 0.7, 0.9), None),
-  ],
-)
-def test_the_best_is_above_all_that_can_be_compared(
-  lower_is_better, are_comparable, b, best
-):
-  scores = {"a": (0.5, 0.4, 0.6), **({"b": b} if b else {})}
-  rows = page.estimates(
-    {agent: statistics.Interval(*x) for agent, x in scores.items()},
-    "score",
-    {},
-    lower_is_better=lower_is_better,
-    are_comparable=are_comparable,
-  )
-  assert [row["agent"] for row in rows if "*" in row["score"]] == [
-    f"`{best}`" for best in filter(None, [best])
-  ]
-
-
-def test_a_median_is_of_seeds_that_have_solved_it():
-  episodes = np.array([[200.0, 200.0, 300.0], [10000.0, 400.0, 500.0]])
-  solved = np.array([[True, True, False], [False, True, False]])
-  value, low, high = bsuite.median_episodes(episodes, solved)
-  np.testing.assert_array_equal(value, [np.inf, 300.0, np.inf])
-  np.testing.assert_array_equal(low, [200.0, 200.0, np.inf])
-  np.testing.assert_array_equal(high, [np.inf, 400.0, np.inf])

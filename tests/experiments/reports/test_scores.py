@@ -50,14 +50,6 @@ def _deep_sea(*bad: int) -> dict[str, np.ndarray]:
   }
 
 
-def test_the_treasure_is_told_beside_it():
-  log = {**_deep_sea(1, 2, 2, 2), "denoised_return": np.array([0.0, 0.0, 1.0, 1.0])}
-  assert scores.treasure_rates("deep_sea/3", log) == (0.25, 1.0)
-  rate, best = scores.treasure_rates("deep_sea_stochastic/3", log)  # N = 16.
-  assert (rate, best) == (0.25, pytest.approx((15 / 16) ** 15))
-  assert math.isnan(scores.treasure_rates("deep_sea/3", _deep_sea(1, 2))[0])
-
-
 def test_deep_sea_is_solved_in_the_first_episode_below_the_threshold():
   assert scores.solution("deep_sea/3", _deep_sea(1, 2, 2, 2)) == (3, True)
   assert scores.solution("deep_sea/3", _deep_sea(1, 2, 3, 4)) == (4, False)
