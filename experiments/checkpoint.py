@@ -8,6 +8,7 @@ checkpoint is a folder that is complete or absent:
     step_000000001000/replay/     Reverb's own files, if replay is in Reverb
 """
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -16,7 +17,7 @@ import pathlib
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import jax
@@ -29,11 +30,6 @@ EXTRA = "explorax.json"  # The name of the bytes of the JSON.
 _BARE = "weights"  # That of a pytree that is a single array.
 _STATE, _REPLAY = "state.npz", "replay"
 _DAMAGED, _UNFINISHED = "damaged_", ".unfinished"
-# What numpy, zipfile and json raise for files that are not as they were written.
-_UNREADABLE = (
-  *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RuntimeError),
-  zipfile.BadZipFile,
-)
 
 
 def write(path: pathlib.Path, tree: Any, extra: Any) -> None:
@@ -57,11 +53,18 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], Any]:
     OutputError: if it cannot be read.
   """
   try:
-    with np.load(path, allow_pickle=False) as file:
+    with _opened(path) as file:
       arrays = dict(file)
     return arrays, json.loads(arrays.pop(EXTRA).tobytes())
-  except _UNREADABLE as error:
+  except Exception as error:  # Of numpy, zipfile or json.
     raise errors.OutputError(f"{path} cannot be read ({error})") from error
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
+  """A file of `write`; np.load alone would leave a damaged one open."""
+  with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+    yield archive
 
 
 def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
@@ -121,10 +124,7 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _plain(leaf: Any) -> np.ndarray:
-  """An array of a dtype that npz has: float32 instead of bfloat16 and the like."""
-  array = np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
-  # 1 for numpy's own, 0 for those of unpickled arrays, 2 for those of other packages.
-  return array.astype(np.float32) if array.dtype.isbuiltin == 2 else array
+  return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
 class Snapshot(NamedTuple):
@@ -155,7 +155,7 @@ class Checkpoint:
 
   def arrays(self, group: str) -> dict[str, np.ndarray]:
     """Name → array of a group, on the host."""
-    with np.load(self.path / _STATE, allow_pickle=False) as file:
+    with _opened(self.path / _STATE) as file:
       names = [name for name in file.files if f"{name}/".startswith(f"{group}/")]
       return {name[len(group) + 1 :] or _BARE: file[name] for name in names}
 
@@ -193,12 +193,11 @@ def newest(
   damaged: dict[pathlib.Path, str] = {}
   for path in sorted(directory.glob("step_*"), reverse=True):
     try:
-      with zipfile.ZipFile(path / _STATE) as archive:
-        if (bad := archive.testzip()) is not None:
+      with _opened(path / _STATE) as file:
+        if (bad := file.zip.testzip()) is not None:
           raise zipfile.BadZipFile(f"in {bad!r}")
-      with np.load(path / _STATE, allow_pickle=False) as file:
         return Checkpoint(path, json.loads(file[EXTRA].tobytes())), damaged
-    except _UNREADABLE as error:
+    except Exception as error:  # Of numpy, zipfile or json.
       damaged[path] = f"{path / _STATE} is damaged ({error})"
   return None, damaged
 
@@ -228,8 +227,6 @@ class Checkpointer:
   Attributes:
     restored: the checkpoint from which the run resumes; None if it starts.
     with_replay: whether checkpoints contain replay.
-    on_saved: called with each checkpoint's directory and environment steps.
-    problem: why the newest state could not be written; '' if it was.
   """
 
   def __init__(
@@ -240,8 +237,7 @@ class Checkpointer:
     with_replay: bool,
     every: int | None = None,
     minutes: float = math.inf,
-    warn: Callable[[str], None] = lambda text: None,
-    clock: Callable[[], float] = time.monotonic,
+    on_saved: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None,
   ):
     """Starts or resumes.
 
@@ -250,35 +246,32 @@ class Checkpointer:
       restored, with_replay: see the attributes.
       every: one is due when a multiple of so many environment steps was passed, and
       minutes: so long after the last one.
-      warn: receives messages about failed writes.
-      clock: seconds.
+      on_saved: called with each checkpoint's directory and environment steps.
     """
     self.restored, self.with_replay = restored, with_replay
-    self._directory = directory
-    self.on_saved: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None
-    self.problem = ""
-    self._every, self._minutes = every, minutes
-    self._warn, self._clock = warn, clock
+    self._directory, self._every, self._minutes = directory, every, minutes
+    self._on_saved = on_saved
     self._saved_steps = restored.record["env_steps"] if restored else 0
-    self._saved_at = clock()
+    self._saved_at = time.monotonic()
 
   def is_due(self, env_steps: int) -> bool:
     """Whether a checkpoint is due."""
     every = self._every
     if every is not None and env_steps // every > self._saved_steps // every:
       return True
-    return self._clock() - self._saved_at >= 60 * self._minutes
+    return time.monotonic() - self._saved_at >= 60 * self._minutes
 
   def save(self, env_steps: int, snapshot: Snapshot) -> None:
-    """Writes a checkpoint and deletes older ones, or warns that this failed."""
+    """Writes a checkpoint, and deletes all older ones but one.
+
+    Raises:
+      OutputError: if it cannot be written; the older ones stay.
+    """
     extra = {"env_steps": env_steps, "counts": snapshot.counts}
     previous = sorted(self._directory.glob("step_*"))
     path = self._directory / f"step_{env_steps:012d}"
     while path in previous:  # At the same step.
       path = path.with_name(f"{path.name}_1")
-    self.problem = ""
-    # After a failure, do not try again at every step.
-    self._saved_steps, self._saved_at = env_steps, self._clock()
     folder = self._directory / _UNFINISHED
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -288,14 +281,13 @@ class Checkpointer:
         snapshot.save_replay(folder / _REPLAY)
       write(folder / _STATE, jax.device_get(snapshot.groups), extra)
       os.rename(folder, path)
-    except Exception as error:  # Reverb's are of many types.
+    except BaseException:
       shutil.rmtree(folder, ignore_errors=True)
-      self.problem = f"the checkpoint {path} could not be written ({_reason(error)})"
-      self._warn(f"{self.problem}; the run continues, and earlier ones are intact.")
-      return
+      raise
     for old in previous[:-1]:
       shutil.rmtree(old, ignore_errors=True)
-    self.on_saved(path, env_steps)
+    self._saved_steps, self._saved_at = env_steps, time.monotonic()
+    self._on_saved(path, env_steps)
 
 
 def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -304,10 +296,3 @@ def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
   if len(shape) != array.ndim or min(missing, default=0) < 0:
     return array
   return np.pad(array, [(0, n) for n in missing])
-
-
-def _reason(error: Exception) -> str:
-  """The cause, in a few words; Reverb's errors quote those of the system."""
-  text = " ".join(str(error).split()) or type(error).__name__
-  full = ("No space left", "Disk quota exceeded", "File too large", "disk is full")
-  return "the disk is full" if any(x in text for x in full) else text[:200]

@@ -4,7 +4,6 @@ A new setting is one field of `RunConfig`; its flag has the field's name.
 """
 
 import dataclasses
-import datetime
 import hashlib
 import json
 import math
@@ -321,8 +320,10 @@ def is_record(content: Any) -> bool:
 
 def check_resumable(
   path: pathlib.Path, recorded: Mapping[str, Any], requested: Mapping[str, Any]
-) -> None:
+) -> bool:
   """Refuses to resume a run with different settings, except for a later end.
+
+  Returns whether the end is later than that of the run.
 
   Args:
     path: the run's directory, as it was given.
@@ -348,6 +349,7 @@ def check_resumable(
       f"{'; '.join(changes[:5])}{more}. Choose another --output for a new run; or "
       f"resume that one with --config={path / 'config.json'} --output={path}."
     )
+  return any(_limit(requested, name) > _limit(recorded, name) for name in _LIMITS)
 
 
 def _differences(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -357,22 +359,6 @@ def _differences(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]
       yield from _differences(f"{name}.{key}", old.get(key), new.get(key))
   elif json.dumps(old) != json.dumps(new):
     yield name, old, new
-
-
-def is_extended(recorded: Mapping[str, Any], requested: Mapping[str, Any]) -> bool:
-  """Whether the command asks for a later end than the run had."""
-  return any(_limit(requested, name) > _limit(recorded, name) for name in _LIMITS)
-
-
-def resumed_record(
-  recorded: Mapping[str, Any], requested: Mapping[str, Any], env_steps: int
-) -> dict[str, Any]:
-  """The config.json of a resumed run: its own, with what the command may change."""
-  time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-  now = {"at": time, "env_steps": env_steps, "versions": requested["versions"]}
-  names = MAY_CHANGE_ON_RESUME - {"settings"}
-  changed = {name: value for name, value in requested.items() if name in names}
-  return {**recorded, **changed, "resumed": [*recorded.get("resumed", []), now]}
 
 
 def _limit(record: Mapping[str, Any], name: str) -> float:

@@ -277,13 +277,12 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
   Raises:
     OutputError: if its directory holds a run with other settings.
   """
-  directory = output.RunDirectory(pathlib.Path(run.output))
+  directory = output.RunDirectory(run.output)
   if not directory.is_finished():
     return False
   recorded = directory.read_settings()
   requested = session.settings_record(*parts_lib.resolve(run))
-  config_lib.check_resumable(directory.given, recorded, requested)
-  return not config_lib.is_extended(recorded, requested)
+  return not config_lib.check_resumable(directory.given, recorded, requested)
 
 
 def set_up_seeds(
@@ -297,9 +296,7 @@ def set_up_seeds(
     console: for progress and results.
   """
   config, agent_config = parts_lib.resolve(config)
-  directory = output.RunDirectory.create(
-    config.output, may_hold_run=True, is_locked=True
-  )
+  directory = output.RunDirectory.create(config.output)
   try:
     (config,) = checked([config], console)
     directory.write_json("config.json", session.make_record(config, argv, agent_config))

@@ -16,46 +16,37 @@ from typing import Any, BinaryIO
 from explorax.experiments import config, errors
 
 _SETTINGS, _LOCK = "config.json", ".lock"
-_OF_A_RUN = (_SETTINGS, "metrics.csv", "summary.json", "checkpoints", "bsuite")
+_OF_A_RUN = ("metrics.csv", "summary.json", "checkpoints", "bsuite")
 _ADVICE = "choose another --output, or delete the directory if you do not need the run."
 
 
 class RunDirectory:
-  """The directory of one run, or of figures; made by `create`.
+  """The directory of one run, or of figures.
 
   Attributes:
     path: its absolute path, since the environment may change the current directory.
     given: the path as it was given.
-    holds_run: whether it already held a run, which may be resumed.
   """
 
-  def __init__(self, path: pathlib.Path):
-    self.path, self.given = path.absolute(), path
-    self.holds_run = False
+  def __init__(self, path: str | os.PathLike[str]):
+    self.given = pathlib.Path(path).expanduser()
+    self.path = self.given.absolute()
     self._lock: BinaryIO | None = None
 
   @classmethod
-  def create(
-    cls,
-    path: str | os.PathLike[str],
-    *,
-    may_hold_run: bool = False,
-    is_locked: bool = False,
-  ) -> "RunDirectory":
-    """Creates the directory, which may hold a run only if `may_hold_run`.
-
-    With `is_locked`, no other process can do so until `unlock` or the end of this one.
+  def create(cls, path: str | os.PathLike[str]) -> "RunDirectory":
+    """Creates the directory; no other process can do so until `unlock` or our end.
 
     Raises:
-      OutputError: if it cannot be created, is locked, or holds a run.
+      OutputError: if it cannot be created, is in use, or holds the files of a run
+        without its config.json.
     """
     if not os.fspath(path):
       raise errors.OutputError("--output is empty; give it a directory.")
     try:
-      directory = cls(pathlib.Path(path).expanduser())
+      directory = cls(path)
       directory.path.mkdir(parents=True, exist_ok=True)
-      if is_locked:
-        directory._lock = _lock(directory.path)
+      directory._lock = _lock(directory.path / _LOCK)
     except (OSError, RuntimeError) as error:  # RuntimeError: the home of no user.
       reason = getattr(error, "strerror", None) or error
       if isinstance(error, BlockingIOError):
@@ -64,13 +55,17 @@ class RunDirectory:
         f"--output={path} cannot be written to ({reason}); choose another --output."
       ) from error
     present = [name for name in _OF_A_RUN if (directory.path / name).exists()]
-    directory.holds_run = may_hold_run and _SETTINGS in present
     if present and not directory.holds_run:
       directory.unlock()
       raise errors.OutputError(
         f"--output={path} already holds a run ({present[0]}); {_ADVICE}"
       )
     return directory
+
+  @property
+  def holds_run(self) -> bool:
+    """Whether it holds a run, which may be resumed."""
+    return (self.path / _SETTINGS).exists()
 
   def unlock(self) -> None:
     """Releases the lock; a directory that holds nothing else is removed."""
@@ -112,13 +107,11 @@ class RunDirectory:
 
 
 def _lock(path: pathlib.Path) -> BinaryIO:
-  """Locks a directory until the returned file is closed."""
-  file = open(path / _LOCK, "ab")  # noqa: SIM115 (open as long as the run lasts)
-  try:
+  """Locks a file until it is closed."""
+  with contextlib.ExitStack() as stack:
+    file = stack.enter_context(open(path, "ab"))
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-  except OSError:
-    file.close()
-    raise
+    stack.pop_all()
   return file
 
 

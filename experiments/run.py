@@ -115,7 +115,7 @@ def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   if config.num_seeds > 1 and not config.is_one_program:
     return grid.set_up_seeds(config, argv, console)
   made = session.set_up(config, argv)
-  if made.checkpoints is None:
+  if made.is_finished:
     made.close()
     console.line(f"The run in {made.directory.given} is finished: nothing is left.")
     return 0

@@ -11,13 +11,12 @@ import dataclasses
 import datetime
 import functools
 import importlib
-import json
 import math
 import pathlib
 import shlex
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from explorax import environments
@@ -54,15 +53,17 @@ class Session:
 
   Attributes:
     record: the content of config.json.
-    checkpoints: None if the run is finished.
+    restored: the checkpoint from which it resumes; None if it starts.
     callback: that of the config.
+    is_finished: whether nothing is left to do.
   """
 
   parts: parts_lib.Parts
   directory: output.RunDirectory
   record: dict[str, Any]
-  checkpoints: checkpoint.Checkpointer | None = None
+  restored: checkpoint.Checkpoint | None = None
   callback: Any = None
+  is_finished: bool = False
 
   @property
   def config(self) -> config_lib.RunConfig:
@@ -79,122 +80,112 @@ class Session:
     Returns the exit code: 0 if the run has finished, otherwise that of the signal. What
     has ended the run is raised as it was; its notes say where.
     """
-    if self.checkpoints is None:
+    if self.is_finished:
       return 0
-    restored = self.checkpoints.restored
     with signals.stop_on_signals() as stop:
-      console.line("\n".join(self._introduction(self.checkpoints)))
+      console.line(self._introduction())
+      user_agent = self.config.has_user_agent
       recorder = recorder_lib.Recorder(
         self.directory,
         self.config,
         self.record,
-        learner_metrics=()
-        if self.config.has_user_agent
-        else self.parts.agent.learner.metrics,
-        restored=restored,
+        learner_metrics=() if user_agent else self.parts.agent.learner.metrics,
+        restored=self.restored,
         evaluation_environment=self.parts.evaluation_environment,
       )
       (self.directory.path / ERROR).unlink(missing_ok=True)  # Of an earlier attempt.
-      shown = progress.Progress(console, self.config)
-      calls = callbacks_lib.Callbacks([recorder, shown, *callbacks, self.callback])
-      hooks = self._hooks(self.checkpoints, shown, calls, stop)
-      error, status = self._train(self.checkpoints, hooks, recorder, calls, console)
-    if error is not None:
-      raise error
+      status = self._train(recorder, stop, console, callbacks)
     if status == "finished":
       return 0
-    again = "starts it again" if self.config.has_user_agent else "resumes it"
+    again = "starts it again" if user_agent else "resumes it"
     console.line(f"The run is saved; the same command {again}.")
     return stop.exit_code or 130
 
-  def _introduction(self, checkpoints: checkpoint.Checkpointer) -> list[str]:
+  def _introduction(self) -> str:
     """The run's length and directory, and where it resumes."""
     of_each = " of each" if self.config.num_seeds > 1 else ""
-    lines = [f"{self.config.length}{of_each}, into {self.directory.given}"]
-    if checkpoints.restored is not None:
-      env_steps = checkpoints.restored.record["env_steps"]
-      lines.append(f"Resuming at environment step {env_steps:,}.")
-    elif self.directory.holds_run:
-      lines.append("The earlier run has no checkpoint: starting again.")
-    return lines
+    text = f"{self.config.length}{of_each}, into {self.directory.given}"
+    if self.restored is not None:
+      env_steps = self.restored.record["env_steps"]
+      text += f"\nResuming at environment step {env_steps:,}."
+    return text
 
-  def _hooks(
+  def _train(
     self,
-    checkpoints: checkpoint.Checkpointer,
-    shown: progress.Progress,
-    calls: callbacks_lib.Callbacks,
+    recorder: recorder_lib.Recorder,
     stop: signals.StopRequest,
-  ) -> common.Hooks:
-    """What the runner calls."""
-    checkpoints.on_saved = functools.partial(calls.call, "on_checkpoint")
-    return common.Hooks(
+    console: console_lib.Console,
+    callbacks: Sequence[Any],
+  ) -> str:
+    """Trains, and writes the files of the end; returns the run's status."""
+    shown = progress.Progress(console, self.config)
+    calls = callbacks_lib.Callbacks([recorder, shown, *callbacks, self.callback])
+    earlier = self.restored.record["counts"]["seconds"] if self.restored else 0.0
+    began = time.monotonic() - earlier
+    filmed = recorder.evaluation_environment
+    parts = dataclasses.replace(self.parts, evaluation_environment=filmed)
+    hooks = common.Hooks(
       on_activity=shown.on_activity,
       on_log=functools.partial(calls.call, "on_log"),
       on_episode=functools.partial(calls.call, "on_episode"),
       on_evaluation=functools.partial(calls.call, "on_evaluation"),
+      on_failure=recorder.on_failure,
       on_message=console_lib.print_error,
       stop=stop,
       ended=calls.have_ended,
-      make_environment=self.parts.make_environment,
-      checkpoints=checkpoints,
+      make_environment=parts.make_environment,
+      checkpoints=self._checkpointer(functools.partial(calls.call, "on_checkpoint")),
     )
+    status = "failed"
 
-  def _train(
-    self,
-    checkpoints: checkpoint.Checkpointer,
-    hooks: common.Hooks,
-    recorder: recorder_lib.Recorder,
-    calls: callbacks_lib.Callbacks,
-    console: console_lib.Console,
-  ) -> tuple[BaseException | None, str]:
-    """Trains, and writes the files of the end; returns its error and its status."""
-    status, error, began = "failed", None, time.monotonic()
-    if hooks.restored is not None:
-      began -= hooks.restored.record["counts"]["seconds"]
-    results, weights = dict[int, common.Result](), dict[int, Any]()
-    filmed = recorder.evaluation_environment
-    parts = dataclasses.replace(self.parts, evaluation_environment=filmed)
+    def finish(results: Mapping[int, common.Result]) -> None:
+      end = summary.End(status, time.monotonic() - began, calls.reason)
+      console.status("")
+      console.line("\n" + recorder.finish(end, results))
+      self._print_place_of_weights(console, status)
+
     try:
       results = _call_runner(parts, hooks)
-      weights = {seed: result.weights for seed, result in results.items()}
       is_stopped = any(result.interrupted for result in results.values())
       status = "interrupted" if is_stopped else "finished"
-    except KeyboardInterrupt:  # The second one, at any moment.
-      status = "interrupted"
-    except (Exception, SystemExit) as caught:
-      error = _cause(caught)
-      if isinstance(caught, common.StoppedError):  # Without results.
-        weights = dict(zip(self.config.seeds, caught.weights, strict=False))
-      self._write(error)
-    console.status("")
-    try:
-      end = summary.End(status, time.monotonic() - began, calls.reason)
-      console.line("\n" + recorder.finish(end, results, weights))
-    except Exception as unfinished:  # A full disk, or a logger of the user's.
-      error = error or unfinished
-    if checkpoints.problem and error is None:
-      error = errors.OutputError(checkpoints.problem)
-    folder = "" if self.config.num_seeds == 1 else f"seed{self.config.seed}/"
-    file, given = f"{folder}{trained.FILE}", self.directory.given
-    if (self.directory.path / file).exists():
-      kind = "last good weights" if error else "weights"
-      console.line(f"\nThe {kind} are in {given / file}, the rest in {given}.")
-    return error, status
+      finish(results)
+    except (Exception, SystemExit) as error:
+      lines = "".join(traceback.format_exception(error)).encode()
+      with contextlib.suppress(Exception):  # The disk may be full.
+        self.directory.write(ERROR, lambda file: file.write(lines))
+        error.add_note(f"the traceback is in {self.directory.given / ERROR}")
+        if status == "failed":
+          finish({})
+      raise
+    return status
 
-  def _write(self, error: BaseException) -> None:
-    """Saves the traceback of what has ended the run; the error says where."""
-    lines = "".join(traceback.format_exception(error)).encode()
-    with contextlib.suppress(errors.OutputError):  # The disk may be full.
-      self.directory.write(ERROR, lambda file: file.write(lines))
-      error.add_note(f"the traceback is in {self.directory.given / ERROR}")
+  def _checkpointer(self, on_saved: Callable[..., None]) -> checkpoint.Checkpointer:
+    config = self.config
+    with_replay = config.checkpoint_replay
+    if with_replay is None and not config.has_user_agent:
+      size = memory.num_bytes(self.parts.agent, config.steps or math.inf)
+      with_replay = config.replay != "reverb" and size <= _SAVED_REPLAY_BYTES
+    return checkpoint.Checkpointer(
+      self.directory.path / "checkpoints",
+      self.restored,
+      with_replay=bool(with_replay),
+      every=config.checkpoint_every,
+      minutes=config.checkpoint_minutes,
+      on_saved=on_saved,
+    )
+
+  def _print_place_of_weights(self, console: console_lib.Console, status: str) -> None:
+    seed = "" if self.config.num_seeds == 1 else f"seed{self.config.seed}/"
+    file, given = f"{seed}{trained.FILE}", self.directory.given
+    if (self.directory.path / file).exists():
+      kind = "last good weights" if status == "failed" else "weights"
+      console.line(f"\nThe {kind} are in {given / file}, the rest in {given}.")
 
   def results(self) -> list[results_lib.Result]:
     """What the run has left in its directory, for each seed."""
-    path = self.directory.path
-    if self.config.num_seeds == 1:
-      return [results_lib.read(self.parts, self.config.seed, path)]
-    seeds = self.config.seeds
-    return [results_lib.read(self.parts, seed, path / f"seed{seed}") for seed in seeds]
+    path, seeds = self.directory.path, self.config.seeds
+    paths = [path] if len(seeds) == 1 else [path / f"seed{seed}" for seed in seeds]
+    return [results_lib.read(self.parts, *x) for x in zip(seeds, paths, strict=True)]
 
 
 def start(
@@ -235,10 +226,7 @@ def train(
       stop=lambda: hooks.stop() or request(),
       make_environment=parts.make_environment,
     )
-    try:
-      return _call_runner(parts, stoppable)
-    except common.StoppedError as error:
-      raise _cause(error) from None
+    return _call_runner(parts, stoppable)
 
 
 def set_up(
@@ -252,71 +240,54 @@ def set_up(
     ValueError, TypeError, OutputError: in one sentence, for a run that cannot start.
   """
   config, agent_config = parts_lib.resolve(config, objects.agent)
-  directory = output.RunDirectory.create(
-    config.output, may_hold_run=True, is_locked=True
-  )
+  directory = output.RunDirectory.create(config.output)
   with contextlib.ExitStack() as stack:
     stack.callback(directory.unlock)
-    held, is_over = None, False
-    if directory.holds_run:
-      held, wanted = directory.read_settings(), settings_record(config, agent_config)
-      config_lib.check_resumable(directory.given, held, wanted)
-      if objects.environment is not None and not identity.is_complete(config.env):
+    is_over, record = _check_resumable(directory, config, agent_config, objects)
+    restored = None
+    if not is_over:
+      folder = directory.path / "checkpoints"
+      restored = checkpoint.recover(folder, console_lib.print_error)
+      if directory.is_finished() and restored is None:
         raise errors.OutputError(
-          f"--output={directory.given} already holds a run in {config.env}; whether "
-          "this environment is the same is unknown, since it does not keep the "
-          "arguments with a ? under their names. Choose another output."
+          f"the run in --output={directory.given} cannot be extended, because it has "
+          "no checkpoint; choose another --output."
         )
-      is_over = directory.is_finished()
-      if is_over and not config_lib.is_extended(held, wanted):
-        parts = parts_lib.make(config, objects)
-        stack.pop_all()
-        return Session(parts, directory, held)
-    restored = checkpoint.recover(
-      directory.path / "checkpoints", console_lib.print_error
-    )
-    if is_over and restored is None:
-      raise errors.OutputError(
-        f"the run in --output={directory.given} cannot be extended, because it has "
-        "no checkpoint; choose another --output."
-      )
     env_steps = restored.record["env_steps"] if restored else 0
     parts = parts_lib.make(config, objects, env_steps)
     stack.callback(parts.close)
-    spec = environments.spec(parts.environment)
-    record = make_record(parts.config, argv, agent_config, spec)
-    if held is not None:
-      if held.get("spec", record["spec"]) != json.loads(json.dumps(record["spec"])):
-        raise errors.OutputError(
-          f"--output={directory.given} already holds a run in an environment with "
-          "other observations or actions; choose another --output."
-        )
-      record = config_lib.resumed_record(held, record, env_steps)
     callback = callbacks_lib.make(config.callback) if config.callback else None
-    directory.write_json("config.json", record)
-    checkpoints = _checkpointer(parts, directory, restored)
+    if not is_over:
+      spec = environments.spec(parts.environment)
+      record = make_record(parts.config, argv, agent_config, spec)
+      directory.write_json("config.json", record)
     stack.pop_all()
-    return Session(parts, directory, record, checkpoints, callback)
+    return Session(parts, directory, record, restored, callback, is_over)
 
 
-def _checkpointer(
-  parts: parts_lib.Parts,
+def _check_resumable(
   directory: output.RunDirectory,
-  restored: checkpoint.Checkpoint | None,
-) -> checkpoint.Checkpointer:
-  config = parts.config
-  with_replay = config.checkpoint_replay
-  if with_replay is None and not config.has_user_agent:
-    size = memory.num_bytes(parts.agent, config.steps or math.inf)
-    with_replay = config.replay != "reverb" and size <= _SAVED_REPLAY_BYTES
-  return checkpoint.Checkpointer(
-    directory.path / "checkpoints",
-    restored,
-    with_replay=bool(with_replay),
-    every=config.checkpoint_every,
-    minutes=config.checkpoint_minutes,
-    warn=console_lib.print_error,
-  )
+  config: config_lib.RunConfig,
+  agent_config: Any,
+  objects: parts_lib.CallerObjects,
+) -> tuple[bool, dict[str, Any]]:
+  """Whether nothing of the run is left to do, and its config.json, if there is one.
+
+  Raises:
+    OutputError: if the directory holds another run.
+  """
+  if not directory.holds_run:
+    return False, {}
+  record = directory.read_settings()
+  requested = settings_record(config, agent_config)
+  is_extended = config_lib.check_resumable(directory.given, record, requested)
+  if objects.environment is not None and not identity.is_complete(config.env):
+    raise errors.OutputError(
+      f"--output={directory.given} already holds a run in {config.env}; whether "
+      "this environment is the same is unknown, since it does not keep the "
+      "arguments with a ? under their names. Choose another output."
+    )
+  return directory.is_finished() and not is_extended, record
 
 
 def make_record(
@@ -361,7 +332,7 @@ def _call_runner(
 ) -> dict[int, common.Result]:
   """Calls the runner; returns the result of each seed."""
   config = parts.config
-  runner: Any = device if config.runner == config_lib.DEVICE else local
+  runner: Any = local
   if config.has_user_agent:
     runner = user_agents
   elif config.runner == config_lib.DISTRIBUTED:
@@ -369,19 +340,12 @@ def _call_runner(
   else:
     env_steps = hooks.restored.record["env_steps"] if hooks.restored else 0
     hooks.on_activity(common.compiling("initialisation", env_steps))
-  arguments: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
-  if config.num_seeds > 1 or parts.params:
-    results = runner.run_seeds(
-      parts.agent, parts.environment, config, hooks, params=parts.params, **arguments
+  arguments = parts.agent, parts.environment, config, hooks
+  second = parts.evaluation_environment
+  if config.runner == config_lib.DEVICE:
+    results = device.run_seeds(
+      *arguments, params=parts.params, evaluation_environment=second
     )
-    return dict(zip(config.seeds, results, strict=True))
-  result = runner.run(parts.agent, parts.environment, config, hooks, **arguments)
-  return {config.seed: result}
-
-
-def _cause(error: BaseException) -> BaseException:
-  """What has stopped a runner, as it was raised; a note says at which step."""
-  if not isinstance(error, common.StoppedError) or error.__cause__ is None:
-    return error
-  error.__cause__.add_note(str(error).partition(":")[0])
-  return error.__cause__
+  else:
+    results = [runner.run(*arguments, evaluation_environment=second)]
+  return dict(zip(config.seeds, results, strict=True))

@@ -148,7 +148,7 @@ def _compute(flags: dict[str, Any], argv: list[str]) -> int:
   configs = grid.configs(run_flags, agents, envs, folder)
   workers = grid.num_workers(configs[0], flags["workers"])
   console = console_lib.Console(sys.stdout)
-  directory = output.RunDirectory.create(folder, is_locked=True)
+  directory = output.RunDirectory.create(folder)
   try:
     configs = grid.checked(configs, console)
     number = summary.count(len(configs) * flags["seeds"], "run")

@@ -126,9 +126,9 @@ def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     (figure, figures.parse_changes(figure, [*flags["set"], *seeds]))
     for figure in figures.choose(flags["figure"], known)
   ]
-  directory = output.RunDirectory.create(flags["output"])
+  directory = output.RunDirectory(flags["output"])
   results = flags["results"] or directory.path / "raw"
-  store = output.RunDirectory.create(results)
+  store = output.RunDirectory(results)
   return functools.partial(_make, chosen, directory, store, flags)
 
 

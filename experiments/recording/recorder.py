@@ -77,6 +77,7 @@ class Recorder:
     if config.video and config.num_seeds == 1:
       self._filmed = video.Filmed(evaluation_environment)
       self.evaluation_environment = self._filmed
+    self._weights: Mapping[int, Any] = {}
 
   def on_log(self, row: common.LogRow) -> None:
     """Records a row of the log."""
@@ -103,21 +104,20 @@ class Recorder:
     if self._filmed is not None:
       self._filmed.on_evaluation(evaluation)
 
-  def finish(
-    self,
-    end: summary.End,
-    results: Mapping[int, common.Result],
-    params: Mapping[int, Any],
-  ) -> str:
+  def on_failure(self, weights: Sequence[Any]) -> None:
+    """Keeps the weights of each seed, which `finish` saves."""
+    self._weights = dict(zip(self._seeds, weights, strict=True))
+
+  def finish(self, end: summary.End, results: Mapping[int, common.Result]) -> str:
     """Writes the files at the end of a run, and returns a table for the terminal.
 
     Args:
       end: how it has ended.
       results: seed → the runner's `Result`, if it returned one.
-      params: seed → the weights to save, if there are any.
     """
     for number, seed in self._seeds.items():
-      seed.close(params.get(number))
+      result = results.get(number)
+      seed.close(result.weights if result else self._weights.get(number))
     outcomes = {x: s.finish(end, results.get(x)) for x, s in self._seeds.items()}
     if len(outcomes) > 1:
       episodes = [seed.columns[rows.METRICS] for seed in self._seeds.values()]
@@ -246,8 +246,7 @@ def _directories(
     yield directory, record
     return
   for seed in config.seeds:
-    path = directory.path / f"seed{seed}"
-    seed_directory = output.RunDirectory.create(path, may_hold_run=directory.holds_run)
+    seed_directory = output.RunDirectory(directory.path / f"seed{seed}")
     seed_record = {**record, "seed": seed, "num_seeds": 1}
     seed_directory.write_json("config.json", seed_record)
     yield seed_directory, seed_record

@@ -106,7 +106,8 @@ class CsvFile:
 def _cut(path: pathlib.Path, last_step: int) -> list[str]:
   """Cuts the rows after an environment step; returns the header, if there is one.
 
-  A row that a full disk has left incomplete is cut as well.
+  A row that a full disk has left incomplete is cut as well, and so is the header if no
+  row is left: the next one determines it.
   """
   column = COLUMNS[path.name].index("env_steps")  # No text is before it.
   with open(path, "rb") as file:
@@ -116,6 +117,8 @@ def _cut(path: pathlib.Path, last_step: int) -> list[str]:
       if not line.endswith(b"\n") or int(line.split(b",")[column]) > last_step:
         break
       size += len(line)
+  if size == len(header):
+    header, size = b"", 0
   os.truncate(path, size)
   return next(csv.reader([header.decode()]), [])
 

@@ -92,7 +92,7 @@ class Page:
     Raises:
       OutputError: if a file cannot be written.
     """
-    directory = output.RunDirectory.create(path)
+    directory = output.RunDirectory(path)
     files = {}
     for name, draw in self.pictures.items():
       file = io.BytesIO()

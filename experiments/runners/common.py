@@ -125,18 +125,6 @@ class Result(NamedTuple):
   interrupted: bool  # Whether it stopped before a limit or before the last evaluation.
 
 
-class StoppedError(RuntimeError):
-  """An exception ended the run, which is the cause; its results so far are kept.
-
-  Attributes:
-    weights: the last good weights of each seed; empty if they are lost.
-  """
-
-  def __init__(self, message: str, weights: list[types.Params]):
-    super().__init__(message)
-    self.weights = weights
-
-
 @dataclasses.dataclass(frozen=True)
 class Hooks:
   """What a runner calls while it runs.
@@ -145,6 +133,7 @@ class Hooks:
     on_activity: with what the run does next, before each piece of it.
     on_log: every `log_every` environment steps.
     on_episode, on_evaluation: after each of them.
+    on_failure: when an exception ends the run, with the last good weights of each seed.
     on_message: with one-sentence messages for the user.
     stop: after each step, or report; True interrupts the run.
     ended: then, too; True ends the run as a limit does.
@@ -157,6 +146,7 @@ class Hooks:
   on_log: Callable[[LogRow], None] = lambda row: None
   on_episode: Callable[[Episode], None] = lambda episode: None
   on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None
+  on_failure: Callable[[list[types.Params]], None] = lambda weights: None
   on_message: Callable[[str], None] = lambda text: None
   stop: Callable[[], bool] = lambda: False
   ended: Callable[[], bool] = lambda: False

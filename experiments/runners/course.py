@@ -12,10 +12,8 @@ import dm_env
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import errors as environment_errors
 from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors
 from explorax.experiments.runners import common, loop
 
 # An evaluation episode that does not end is left after so many steps.
@@ -248,15 +246,16 @@ class RunControl:
   def train(self) -> list[common.Result]:
     """Advances the run to its end; returns the result of each seed.
 
-    Raises:
-      common.StoppedError: for any exception, which is its cause, except for Ctrl-C.
+    An exception passes through, with a note at which step, once `hooks.on_failure` has
+    the weights.
     """
     try:
       return self._train()
-    except common.StoppedError:
-      raise
     except (Exception, SystemExit) as error:
-      raise self._stopped(error) from error
+      error.add_note(f"stopped at environment step {self._run.env_steps}")
+      with contextlib.suppress(Exception):  # The computation may have failed.
+        self._hooks.on_failure(self._run.weights())
+      raise
     finally:
       self._at_exit.close()
 
@@ -405,17 +404,3 @@ class RunControl:
     run.clock.resume(counts["seconds"])
     run.restore(checkpoint)
     self._evaluated_at = counts["evaluated_at"]
-
-  def _stopped(self, error: Any) -> common.StoppedError:
-    """The error that carries the weights, with Python's text and the user's line."""
-    try:
-      weights = self._run.weights()
-    except Exception:  # For example if the computation failed on the device.
-      weights = []
-    steps, seed = self._run.env_steps, self._config.seed
-    place = f"stopped at environment step {steps}, seed {seed}"
-    is_ours = isinstance(error, FloatingPointError)  # Its text is a sentence.
-    text = str(error) if is_ours else errors.describe(error)
-    if not is_ours and (line := environment_errors.users_line(error)):
-      text += f" ({line})"
-    return common.StoppedError(f"{place}: {text}", weights)

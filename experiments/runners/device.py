@@ -86,7 +86,6 @@ def run_seeds(
     The result of each seed.
 
   Raises:
-    common.StoppedError: see `course.RunControl`.
     ValueError: if the environment is not written in JAX, if there is no
       limit, or if the number of parameters differs from the number of seeds.
   """
@@ -319,8 +318,7 @@ class DeviceRun(course.Run):
         f"{before + int(of_seeds[index].number)}; lower the learning rate or clip the "
         "gradient."
       )
-      place = f"environment step {self.env_steps}, seed {self._seeds[index]}"
-      raise common.StoppedError(f"stopped at {place}: {why}", self.weights())
+      raise FloatingPointError(f"in seed {self._seeds[index]}, {why}")
 
   def _not_finite(self, index: int) -> str:
     """What the environments of a seed have returned that is not finite, if anything."""

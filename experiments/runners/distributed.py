@@ -61,7 +61,6 @@ def run(
     evaluation_environment: as in `local.run`.
 
   Raises:
-    common.StoppedError: see `course.RunControl`.
     errors.SetUpError: if Ray cannot be reached, or has too few cores.
     ImportError: if the config asks for Reverb and it cannot be imported.
     ValueError: if there is no limit, or no way to make environments.

@@ -53,7 +53,6 @@ def run(
     The result of the run.
 
   Raises:
-    common.StoppedError: see `course.RunControl`.
     ImportError: if the config asks for Reverb and it cannot be imported.
     ValueError: if there is no limit, or no environment to evaluate in.
   """

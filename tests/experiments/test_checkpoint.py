@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+import time
 from typing import NamedTuple
 
 import jax
@@ -22,7 +23,6 @@ class State(NamedTuple):
 def state(value: float) -> State:
   params = {
     "mlp/~/linear_0": {"w": jnp.full((3, 2), value), "b": jnp.zeros((0, 2))},
-    "half": jnp.asarray([1.5, value], jnp.bfloat16),
   }
   key = np.array([2**32 - 1, int(value)], np.uint32)
   key = pickle.loads(pickle.dumps(key))  # As from another process.
@@ -45,9 +45,7 @@ def make(tmp_path):
 
   def make(**changes) -> checkpoint.Checkpointer:
     restored = checkpoint.recover(path, messages.append)
-    return checkpoint.Checkpointer(
-      path, restored, with_replay=True, warn=messages.append, **changes
-    )
+    return checkpoint.Checkpointer(path, restored, with_replay=True, **changes)
 
   make.messages = messages
   make.path = path
@@ -60,8 +58,7 @@ def contents(make) -> dict:
 
 def test_arrays_come_back_to_the_bit(make):
   assert make().restored is None
-  first = make()
-  first.save(70, snapshot(7.0))
+  make().save(70, snapshot(7.0))
   found = make().restored
   assert found.record["env_steps"] == 70
   assert found.record["counts"] == {"episodes": 7}
@@ -108,7 +105,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
 
 def _flip(file):
   content = bytearray(file.read_bytes())
-  content[len(content) // 2] ^= 1
+  content[content.index(b"env_steps")] ^= 1
   file.write_bytes(content)
 
 
@@ -176,32 +173,28 @@ def test_a_full_disk_keeps_the_previous_checkpoint(make, small_disk):
   own.save(10, snapshot(1.0))
   before = contents(make)
   big = {"state": {"x": np.random.default_rng(0).random(20_000)}}
-  with small_disk(20_000):
+  with small_disk(20_000), pytest.raises(errors.OutputError, match="not be written"):
     own.save(20, checkpoint.Snapshot(big, {}))
-  assert "disk is full" in make.messages[-1] and own.problem
   assert contents(make) == before
   own.save(30, checkpoint.Snapshot(big, {}))  # When there is room again.
-  assert make().restored.record["env_steps"] == 30 and not own.problem
+  assert make().restored.record["env_steps"] == 30
 
 
 def test_two_are_kept(make):
-  now = [0.0]
-  own = make(clock=lambda: now[0])
   for i in range(4):
-    now[0] = i * 1200.0
-    own.save(10 * i, EMPTY)
-  again = make(clock=lambda: now[0])
-  again.save(30, EMPTY)  # At the same step: another name.
+    make().save(10 * i, EMPTY)
+  make().save(30, EMPTY)  # At the same step: another name.
   names = sorted(path.name for path in make.path.iterdir())
   assert names == ["step_000000000030", "step_000000000030_1"]
 
 
-def test_when_a_checkpoint_is_due(make):
+def test_when_a_checkpoint_is_due(make, monkeypatch):
   now = [1000.0]
-  own = make(every=100, minutes=10, clock=lambda: now[0])
+  monkeypatch.setattr(time, "monotonic", lambda: now[0])
+  own = make(every=100, minutes=10)
   assert not own.is_due(99) and own.is_due(100) and own.is_due(250)
   own.save(250, EMPTY)
   assert not own.is_due(299) and own.is_due(300)
   now[0] += 600.0
   assert own.is_due(251)
-  assert not make(clock=lambda: now[0]).is_due(10**9)
+  assert not make().is_due(10**9)

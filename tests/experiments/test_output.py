@@ -15,7 +15,7 @@ def directory(tmp_path):
 
 def test_the_directory_of_a_run_that_did_not_start_is_removed(tmp_path):
   for name in ("new/run", "."):
-    directory = output.RunDirectory.create(tmp_path / name, is_locked=True)
+    directory = output.RunDirectory.create(tmp_path / name)
     (tmp_path / "notes.txt").write_text("mine")
     directory.unlock()
   assert not (tmp_path / "new/run").exists() and (tmp_path / "notes.txt").exists()
@@ -28,12 +28,12 @@ def test_refuses_a_directory_that_holds_a_run(tmp_path):
 
 
 def test_one_process_at_a_time(tmp_path):
-  directory = output.RunDirectory.create(tmp_path, is_locked=True)
+  directory = output.RunDirectory.create(tmp_path)
   for _ in range(2):  # A refused process does not unlock it.
     with pytest.raises(errors.OutputError, match="in use"):
-      output.RunDirectory.create(tmp_path, is_locked=True)
+      output.RunDirectory.create(tmp_path)
   directory.unlock()
-  output.RunDirectory.create(tmp_path, is_locked=True).unlock()
+  output.RunDirectory.create(tmp_path).unlock()
 
 
 def test_json_has_null_for_nan_and_infinity(directory):

@@ -87,6 +87,7 @@ def train(
   checkpoints=None,
   on_episode=lambda episode: None,
   on_evaluation=lambda evaluation: None,
+  on_failure=lambda weights: None,
   **settings,
 ) -> list[common.Result]:
   """Trains in the grid world, and evaluates there."""
@@ -100,6 +101,7 @@ def train(
     common.Hooks(
       on_episode=on_episode,
       on_evaluation=on_evaluation,
+      on_failure=on_failure,
       stop=stop,
       checkpoints=checkpoints,
       make_environment=lambda role, number: environment,
@@ -337,9 +339,9 @@ def test_a_loss_that_is_not_finite_ends_the_run():
     return state, output._replace(metrics={**output.metrics, "finite": finite})
 
   broken = dataclasses.replace(agent, learner=agent.learner._replace(update=update))
+  weights = []
   with pytest.raises(
-    common.StoppedError, match=r"seed 4: a loss became NaN .* in learner update 5"
-  ) as caught:
-    train(broken, seeds=seeds, steps=500)
-  assert len(caught.value.weights) == len(seeds)
-  assert jax.tree.leaves(caught.value.weights)
+    FloatingPointError, match=r"seed 4, a loss became NaN .* in learner update 5"
+  ):
+    train(broken, seeds=seeds, steps=500, on_failure=weights.extend)
+  assert len(weights) == len(seeds) and jax.tree.leaves(weights)

@@ -44,6 +44,7 @@ def run(
   steps: int | None = None,
   on_episode: Callable[[common.Episode], None] = lambda episode: None,
   stop: Callable[[], bool] = lambda: False,
+  on_failure: Callable[[list[Any]], None] = lambda weights: None,
   **changes: Any,
 ) -> common.Result:
   """Runs a tiny DQN with some of its settings changed."""
@@ -54,7 +55,7 @@ def run(
     agent,
     environment,
     config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, steps=steps),
-    common.Hooks(on_episode=on_episode, stop=stop),
+    common.Hooks(on_episode=on_episode, stop=stop, on_failure=on_failure),
   )
 
 
@@ -145,11 +146,11 @@ def test_learning_waits_for_a_whole_window():
 
 
 def test_a_reward_that_is_not_finite_ends_the_run():
-  with pytest.raises(common.StoppedError) as caught:
-    run(fakes.fake_nan_reward(), seed=5, episodes=9)
-  message = str(caught.value)
-  assert "reward" in message and "seed 5" in message
-  assert is_finite(caught.value.weights)
+  weights: list[Any] = []
+  with pytest.raises(FloatingPointError, match="reward") as caught:
+    run(fakes.fake_nan_reward(), seed=5, episodes=9, on_failure=weights.extend)
+  assert "stopped at environment step" in caught.value.__notes__[0]
+  assert weights and is_finite(weights)
 
 
 def test_a_loss_that_is_not_finite_ends_the_run():
@@ -161,7 +162,7 @@ def test_a_loss_that_is_not_finite_ends_the_run():
 
   environment = fakes.FakeEnvironment(reward=reward)
   environment.calls = 0
-  with pytest.raises(common.StoppedError, match="loss became inf in learner update"):
+  with pytest.raises(FloatingPointError, match="loss became inf in learner update"):
     run(environment, episodes=200, priority_exponent=0.5)
 
 
