@@ -27,9 +27,9 @@ from explorax import environments, notation
 from explorax.agents import types
 from explorax.environments import identity, jax_adapter
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, presets, session, trained
 from explorax.experiments import flags as flags_lib
 from explorax.experiments import parts as parts_lib
+from explorax.experiments import presets, session, trained
 from explorax.experiments import results as results_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.runners import common
@@ -55,7 +55,6 @@ def _keeping_random_states() -> Iterator[None]:
     np.random.set_state(before[1])
 
 
-@errors.naming_extras()
 @_keeping_random_states()
 def make_agent(
   name: str, env: Environment, /, *, settings: Sequence[str] = (), **changes: Any
@@ -97,7 +96,6 @@ def train(
 def train(
   agent: Agent | types.Agent | str, env: Environment, *, seeds: int, **flags: Any
 ) -> list[Result]: ...
-@errors.naming_extras()
 @_keeping_random_states()
 def train(
   agent: Agent | types.Agent | str,
@@ -189,7 +187,6 @@ def train(
   return results[0] if seeds is None else results
 
 
-@errors.naming_extras()
 @_keeping_random_states()
 def evaluate(
   agent: "Result | Policy | str | os.PathLike[str]",
@@ -230,7 +227,6 @@ def evaluate(
   return np.array([episode_return for episode_return, _, _ in played])
 
 
-@errors.naming_extras()
 def load(
   path: str | os.PathLike[str], *, settings: Sequence[str] = (), seed: int = 0
 ) -> Policy:

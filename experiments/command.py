@@ -15,16 +15,15 @@ from explorax.experiments.recording import console as console_lib
 
 Work = Callable[[], int]  # Returns the exit code.
 
-# Of commands that compute tasks.
-EXIT_CODES = (
-  "Exit codes: 0 done, 1 a task failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,\n"
-  "129 SIGHUP.\n"
-)
+EXIT_CODES = """\
+Exit codes: 0 done, 1 a run or task failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
+129 SIGHUP.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
-class Compiling:
-  """The flags of commands that compile programs."""
+class Common:
+  """The flags of all commands."""
 
   ## How
   # Keeps compiled programs in ~/.cache/explorax/jax ($XDG_CACHE_HOME), up to 1 GiB, so
@@ -32,11 +31,6 @@ class Compiling:
   # --compilation_cache=false turns it off; $JAX_COMPILATION_CACHE_DIR is another
   # folder. [true]
   compilation_cache: bool = True
-
-
-@dataclasses.dataclass(frozen=True)
-class Common:
-  """The flags of all commands."""
 
   ## Information
   # Prints this text and exits.
@@ -78,7 +72,7 @@ def main(
     if {"-h", "--help", "--helpfull", "--helpshort"} & {*argv}:
       return show(f"{introduction}\n{flags_lib.help_text(*flags, Common)}\n\n{outro}")
     values = flags_lib.parse(argv, *flags, Common, positional=positional)
-    if values.get("compilation_cache"):
+    if values["compilation_cache"]:
       compilation.keep_programs()
     work = do(values, argv)
     if isinstance(work, int):
@@ -100,9 +94,3 @@ def show(text: str) -> int:
   with contextlib.suppress(BrokenPipeError):
     print(text, flush=True)
   return 0
-
-
-def refuse(text: str) -> int:
-  """Prints why a command cannot start; returns the exit code."""
-  console_lib.print_error(text)
-  return 2

@@ -4,22 +4,17 @@ A new setting is one field of `RunConfig`; its flag has the field's name.
 """
 
 import dataclasses
-import hashlib
 import json
 import math
 import pathlib
 import re
-from collections.abc import Collection, Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
 from explorax import notation, ranges
 from explorax.experiments import errors, flags
 
-LOCAL, DEVICE, DISTRIBUTED = RUNNERS = ("local", "device", "distributed")
-REPLAYS = ("memory", "reverb", "device")
-_MAX_NAME = 150  # Characters of a directory that a run names, without its seeds.
-MAX_SEEDS = 10_000  # The most seeds that one run can train.
-NumSeeds = Annotated[int, ranges.Range(ge=1, le=MAX_SEEDS)]
+LOCAL, DEVICE, DISTRIBUTED = "local", "device", "distributed"
 _Count = Annotated[int, ranges.Range(ge=1)]
 _LATER: Any = None  # The default depends on other settings.
 
@@ -39,6 +34,11 @@ MAY_CHANGE_ON_RESUME = _OF_A_COMMAND | {
   *("eval_every", "eval_episodes", "eval_steps", "video"),
 }
 _LIMITS = ("episodes", "steps")
+# What an agent of the user's own does not take.
+_OF_OUR_AGENTS = (
+  *("settings", "runner", "num_envs", "init_weights", "video"),
+  *("eval_every", "eval_episodes", "eval_steps"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +69,7 @@ class RunConfig(ranges.Checked):
   # environment written in JAX, without --eval_every; else as separate runs, --workers
   # at a time. Each has its own files in seedSEED/; curve.png and summary.json cover
   # all. [1]
-  num_seeds: NumSeeds = flags.named("seeds", 1)
+  num_seeds: ranges.PositiveInt = flags.named("seeds", 1)
   # Starts learning from the weights of another run: its directory, or its final.npz.
   # Networks, observations and their preprocessing must be the same.
   init_weights: str | None = None
@@ -87,11 +87,11 @@ class RunConfig(ranges.Checked):
   # one compiled program, for environments written in JAX (jax:..., bsuite's Deep Sea)
   # and Atari games, which C++ threads step. distributed: processes on Ray
   # (explorax[distributed]) act, and this one stores and learns. [local]
-  runner: Annotated[str, ranges.OneOf(RUNNERS)] = LOCAL
+  runner: Literal["local", "device", "distributed"] = "local"
   # memory: in numpy, on every platform; runs are reproducible bit for bit. reverb: a
   # Reverb server in the process (explorax[reverb], Python 3.11, Linux), which
   # compresses. [memory; the device runner has its own replay]
-  replay: Annotated[str, ranges.OneOf(REPLAYS)] = _LATER
+  replay: Literal["memory", "reverb", "device"] = _LATER
   # Number of environments per seed, or per actor with --runner=distributed, with one
   # inference for all. The steps of all count, and the run ends between two steps of
   # all. [8 Atari games with --runner=device; 1 otherwise]
@@ -176,8 +176,8 @@ class RunConfig(ranges.Checked):
   def chosen(self) -> dict[str, Any]:
     """The settings that differ from what a run without them would have."""
     defaults = {f.name: f.default for f in dataclasses.fields(self)} | self._defaults()
-    values = {name: getattr(self, name) for name in defaults}
-    return {k: v for k, v in values.items() if v is not None and v != defaults[k]}
+    values = vars(self).items()
+    return {k: v for k, v in values if v is not None and v != defaults[k]}
 
   @property
   def seeds(self) -> range:
@@ -241,8 +241,7 @@ class RunConfig(ranges.Checked):
 
   def record(self) -> dict[str, Any]:
     """The part of `config.json` that the settings fill."""
-    names = [field.name for field in dataclasses.fields(self)]
-    return {name: getattr(self, name) for name in names if name not in _OF_A_COMMAND}
+    return {k: v for k, v in vars(self).items() if k not in _OF_A_COMMAND}
 
 
 def from_flags(values: Mapping[str, Any]) -> RunConfig:
@@ -268,8 +267,9 @@ def names_of_agents() -> list[str]:
   return known
 
 
-def check_agent(name: str, known: Collection[str]) -> None:
+def check_agent(name: str) -> None:
   """Refuses an agent whose name is not known."""
+  known = names_of_agents()
   if name not in known:
     near = notation.nearest(name, known)
     raise errors.SetUpError(
@@ -296,11 +296,8 @@ def default_output(config: RunConfig) -> str:
   ]
   first, last = config.seeds[0], config.seeds[-1]
   seeds = f"seed{first}" if config.num_seeds == 1 else f"seeds{first}-{last}"
-  name = "-".join([config.agent, config.env, *config.settings, *changes])
-  if len(name) > _MAX_NAME:
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    name = f"{name[:_MAX_NAME]}-{digest}"
-  return f"runs/{safe_name(name)}-{seeds}"
+  name = "-".join([config.agent, config.env, *config.settings, *changes, seeds])
+  return f"runs/{safe_name(name)}"
 
 
 def safe_name(text: str) -> str:
@@ -310,12 +307,7 @@ def safe_name(text: str) -> str:
 
 def is_record(content: Any) -> bool:
   """Whether a `config.json` is that of a run."""
-  kinds = {"agent": str, "env": str, "settings": list}
-  return (
-    isinstance(content, dict)
-    and all(isinstance(content.get(name), kind) for name, kind in kinds.items())
-    and all(isinstance(x, str) for x in content["settings"])
-  )
+  return isinstance(content, dict) and {"agent", "env", "settings"} <= {*content}
 
 
 def check_resumable(
@@ -370,10 +362,18 @@ def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:
   """Refuses settings that nothing reads, or that exclude each other."""
   runner, env, seeds = f"--runner={config.runner}", config.env, config.num_seeds
   is_device, is_distributed = config.runner == DEVICE, config.runner == DISTRIBUTED
+  own_agent = f"--agent={config.agent}, an agent of your own"
+  excluded_by = {
+    own_agent: _OF_OUR_AGENTS if config.has_user_agent else (),
+    "--eval_episodes=0": () if config.evaluates else ("eval_every", "video"),
+    runner: ("workers",) if is_distributed else ("num_actors", "ray_address"),
+  }
+  for other, names in excluded_by.items():
+    for name in names:
+      if name in chosen:
+        raise ValueError(f"--{name}={chosen[name]} cannot be combined with {other}.")
   is_on_host = env.startswith(_ON_HOST) and not env.startswith(_IN_JAX)
   is_one_of_bsuite = config.runner == LOCAL and env.startswith("bsuite:")
-  own = f"cannot be combined with --agent={config.agent}, an agent of your own"
-  is_own = config.has_user_agent
   refusals = {
     f"--replay={config.replay} cannot be combined with {runner}": (
       is_device != (config.replay == "device")
@@ -382,11 +382,6 @@ def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:
     f"and Atari games, and {env!r} is none of them": is_device and is_on_host,
     f"--num_envs={config.num_envs}: a bsuite environment computes the score of a "
     "single environment": is_one_of_bsuite and (config.num_envs or 1) > 1,
-    f"--set {' '.join(config.settings)} {own}": is_own and config.settings,
-    f"{runner} {own}": is_own and config.runner != LOCAL,
-    f"--num_envs={config.num_envs} {own}": is_own and config.num_envs,
-    f"--init_weights {own}": is_own and config.init_weights,
-    f"An evaluation {own}": is_own and (config.evaluates or config.eval_every),
     f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} both "
     "set the length of an evaluation": (
       None not in (config.eval_episodes, config.eval_steps)
@@ -394,18 +389,9 @@ def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:
     f"--seed={config.seed} and --seeds={seeds} exceed the largest seed, "
     f"{ranges.MAX_SEED}": config.seeds[-1] > ranges.MAX_SEED,
     f"--workers={config.workers} is for separate runs, with --seeds": (
-      config.workers and (seeds == 1 or config.is_one_program)
-    ),
-    f"--workers={config.workers} cannot be combined with {runner}": (
-      config.workers and is_distributed
+      config.workers is not None and (seeds == 1 or config.is_one_program)
     ),
   }
-  for name, value in chosen.items():
-    if name in ("num_actors", "ray_address"):
-      refusals[f"--{name}={value} is for --runner=distributed"] = not is_distributed
-    if name in ("eval_every", "video"):
-      excluded = f"--{name}={value} cannot be combined with --eval_episodes=0"
-      refusals[excluded] = not config.evaluates
   for sentence, holds in refusals.items():
     if holds:
       raise ValueError(f"{sentence}.")

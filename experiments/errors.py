@@ -1,9 +1,7 @@
 """Errors that the user of a run can fix, and hints on how to fix them."""
 
-import contextlib
 import os
 import traceback
-from collections.abc import Iterator
 
 _GPUS = "docs/guides/scaling.md"
 
@@ -26,24 +24,6 @@ _EXTRAS = {
 }
 
 
-def missing_extra(error: BaseException) -> str | None:
-  """What to install, in a sentence, if a package of an extra could not be imported."""
-  name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
-  extra = _EXTRAS.get(name.partition(".")[0])
-  return extra and f"{name} is missing: install explorax[{extra}]."
-
-
-@contextlib.contextmanager
-def naming_extras() -> Iterator[None]:
-  """Makes import errors in the block say which extra has the package, if one has."""
-  try:
-    yield
-  except ModuleNotFoundError as error:
-    if sentence := missing_extra(error):
-      raise ModuleNotFoundError(sentence, name=error.name) from error
-    raise
-
-
 def describe(error: BaseException) -> str:
   """`KeyError: 'x'`, or `MemoryError` if the exception has no message."""
   text = f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -59,8 +39,10 @@ def sentence(error: BaseException) -> str:
   """
   if isinstance(error, SetUpError | OutputError):
     return str(error)
-  if missing := missing_extra(error):
-    return missing
+  if isinstance(error, ModuleNotFoundError):
+    extra = _EXTRAS.get(str(error.name).partition(".")[0])
+    if extra is not None:
+      return f"{error.name} is missing: install explorax[{extra}]."
   frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
   if frames and frames[-1].f_globals.get("__name__") == "jax._src.xla_bridge":
     platforms = os.environ.get("JAX_PLATFORMS", "")

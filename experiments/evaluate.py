@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
     argv,
-    [Flags, command.Compiling],
+    [Flags],
     _play,
     introduction=_INTRODUCTION,
     positional="files",

@@ -80,8 +80,6 @@ def parse(
     define(name, None, "", flag_values=defined)
   values = {name: flag.field.default for name, flag in known.items()}
   values |= {name: value for name, value in (defaults or {}).items() if name in known}
-  if undefok := [x for x in argv if x.lstrip("-").startswith("undefok")]:
-    raise errors.SetUpError(f"there is no flag {undefok[0]}.")
   try:
     rest = defined(["explorax", *argv])[1:]
     for name, flag in known.items():

@@ -42,26 +42,16 @@ Examples
     python -m explorax.experiments.run --agent=tdu --env=jax:deep_sea/20 \\
       --steps=20000 --runner=device --seeds=30
 
-  NGU on eight games, which C++ threads step while the device learns:
-    python -m explorax.experiments.run --agent=ngu --env=atari:MontezumaRevenge \\
-      --steps=1000000 --runner=device --num_envs=8
-
-  Four acting processes on Ray:
-    python -m explorax.experiments.run --agent=r2d2 --env=gym:CartPole-v1 \\
-      --steps=50000 --runner=distributed --num_actors=4
-
   An environment of your own (a function that returns an environment of dm_env or
   gymnasium, or one written in JAX):
     python -m explorax.experiments.run --agent=dqn --env=my_module:make_env \\
       --episodes=500
 """
 
-_OUTRO = """\
+_OUTRO = f"""\
 Ctrl-C writes a checkpoint and ends the run; the same command again resumes it, and
 with a larger --steps or --episodes extends a finished run.
-Exit codes: 0 finished, 1 failed, 2 could not start, 130 Ctrl-C, 143 SIGTERM,
-129 SIGHUP.
-"""
+{command.EXIT_CODES}"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,18 +73,11 @@ class Flags:
   list_settings: bool = False
 
 
-_FLAGS = (config_lib.RunConfig, Flags, command.Compiling)
+_FLAGS = (config_lib.RunConfig, Flags)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-  """Runs the command and returns the process's exit code.
-
-  0: finished; 1: the run failed; 2: the run could not start; 130, 143 or 129: Ctrl-C,
-  SIGTERM or SIGHUP stopped the run.
-
-  Args:
-    argv: the command line without the program's name; None: that of the process.
-  """
+  """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(argv, _FLAGS, _run, introduction=_INTRODUCTION, outro=_OUTRO)
 
 
@@ -107,7 +90,7 @@ def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     flags["set"] = earlier["set"]
   config = config_lib.from_flags(flags)
   if not config.has_user_agent:
-    config_lib.check_agent(config.agent, config_lib.names_of_agents())
+    config_lib.check_agent(config.agent)
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
   from explorax.experiments import grid, session
@@ -155,8 +138,6 @@ def _of_file(flags: dict[str, Any]) -> dict[str, Any]:
   path = pathlib.Path(flags["config"]).expanduser()
   try:
     earlier = config_lib.from_record(json.loads(path.read_text(encoding="utf-8")))
-    changed = {setting.partition("=")[0].strip() for setting in flags["set"]}
-    kept = [x for x in earlier.settings if x.partition("=")[0].strip() not in changed]
     agent, env = flags["agent"] or earlier.agent, flags["env"] or earlier.env
     code = [f"--agent={agent}"] if ":" in agent and not flags["agent"] else []
     if user_environments.names_code(env) and not flags["env"]:
@@ -164,14 +145,14 @@ def _of_file(flags: dict[str, Any]) -> dict[str, Any]:
     if code:
       raise ValueError(
         "it names code that is not ours, which does not run unless the command line "
-        f"names it too; if you trust it, add {' '.join(code)}"
+        f"names it too; if you trust it, add {' '.join(code)}."
       )
     if ":" not in agent:
-      settings_lib.apply(presets.find(agent).config_for(env), flags["set"], kept)
-  except (OSError, ValueError, TypeError, RecursionError) as error:
-    reason = str(error).removesuffix(".")
-    raise errors.SetUpError(f"--config={path} cannot be used: {reason}.") from error
-  settings = (*kept, *flags["set"])
+      config = presets.find(agent).config_for(env)
+      settings_lib.apply(config, flags["set"], recorded=earlier.settings)
+  except (OSError, ValueError, TypeError) as error:
+    raise errors.SetUpError(f"--config={path} cannot be used: {error}") from error
+  settings = (*earlier.settings, *flags["set"])
   return {**earlier.chosen(), "seeds": earlier.num_seeds, "set": settings}
 
 

@@ -46,16 +46,16 @@ def apply(
   """Returns `config` with the fields that `assignments` name changed.
 
   All changes are made before the checks of `__post_init__` run, so two fields that
-  constrain each other can be set together.
+  constrain each other can be set together. Of two changes of a field, the later counts.
 
   Args:
     config: a frozen dataclass; its fields may be frozen dataclasses, too.
     assignments: each `field=value` or `group.field=value`.
-    recorded: more of them, from a file: they import nothing.
+    recorded: earlier ones, from a file: they import nothing.
 
   Raises:
     ValueError: in one sentence, for an unknown field or class, a value that the field
-      cannot have, a field that is set twice, or a combination that the config refuses.
+      cannot have, or a combination that the config refuses.
     TypeError: for wrong arguments of a class.
   """
   texts: dict[str, _Text] = {}
@@ -64,8 +64,7 @@ def apply(
       name, equals, value = (part.strip() for part in assignment.partition("="))
       if not equals:
         raise ValueError(f"--set {assignment} is not of the form field=value.")
-      if name in texts:
-        raise ValueError(f"--set gives {name} twice; remove one of them.")
+      texts = {x: y for x, y in texts.items() if not f"{x}.".startswith(f"{name}.")}
       texts[name] = _Text(value, functools.partial(_find, may_import, assignment))
   return _changed(config, texts, "")
 
@@ -86,14 +85,13 @@ def _changed(config: Any, texts: Mapping[str, _Text], prefix: str) -> Any:
         f"{', '.join(known) or 'none'}."
       )
     value = getattr(config, field)
-    if "" in inner and len(inner) > 1:
-      raise ValueError(f"--set gives {name} and a part of it; remove one of them.")
     if "" in inner:
-      changes[field] = _read(inner[""], hints[field])
-    elif _is_config(value):
-      changes[field] = _changed(value, inner, f"{name}.")
-    else:
-      raise ValueError(f"{name} is {spell(value)}, which has no settings of its own.")
+      value = _read(inner.pop(""), hints[field])
+    if inner:
+      if not _is_config(value):
+        raise ValueError(f"{name} is {spell(value)}, which has no settings of its own.")
+      value = _changed(value, inner, f"{name}.")
+    changes[field] = value
   return dataclasses.replace(config, **changes)
 
 

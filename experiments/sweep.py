@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
     argv,
-    [Flags, config_lib.RunConfig, command.Compiling],
+    [Flags, config_lib.RunConfig],
     _sweep,
     introduction=_INTRODUCTION,
     outro=_OUTRO,

@@ -21,7 +21,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -32,7 +32,6 @@ if __name__ == "__main__":
   signals.end_at_once()
 
 from explorax.experiments import command, output, pool, versions
-from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing
 from explorax.papers import draw, figures, judge
@@ -78,11 +77,11 @@ class Flags:
   # name prints the known ones.
   set: tuple[str, ...] = ()
   # Runs for each number, as --set num_seeds. [each figure's own]
-  seeds: Annotated[int, ranges.Range(ge=1, le=config_lib.MAX_SEEDS)] | None = None
+  seeds: ranges.PositiveInt | None = None
 
   ## How
   # Number of tasks at a time, each in a process. [one per core]
-  workers: Annotated[int, ranges.Range(ge=1)] | None = None
+  workers: ranges.PositiveInt | None = None
   # Address of a Ray cluster that computes the tasks, with explorax installed on all its
   # machines.
   ray_address: str | None = None
@@ -105,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
     argv,
-    [Flags, command.Compiling],
+    [Flags],
     _reproduce,
     introduction=_INTRODUCTION,
     outro=_OUTRO,

@@ -29,10 +29,8 @@ def test_lists_the_commands_and_suggests_one(capsys):
   assert "Did you mean sweep" in capsys.readouterr().err
 
 
-def test_demo_runs_without_flags_and_takes_some(tmp_path, monkeypatch, capsys):
+def test_demo_runs_without_flags_and_takes_some(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
-  assert main_lib.main(["demo", "--help"]) == 0
-  assert "explorax run --agent=tdu" in capsys.readouterr().out
   short = ["--episodes=2", "--set=num_members=2", "--set=num_explorers=2"]
   assert main_lib.main(["demo", *short]) == 0
   (run,) = pathlib.Path("results").iterdir()

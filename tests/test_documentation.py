@@ -124,9 +124,7 @@ def directory_of_files(tmp_path, monkeypatch):
 
 
 def _flags_of_run(argv: list[str]) -> dict[str, Any]:
-  return flags.parse(
-    argv, config.RunConfig, run.Flags, command.Compiling, command.Common
-  )
+  return flags.parse(argv, config.RunConfig, run.Flags, command.Common)
 
 
 def _parse_run(argv: list[str]) -> None:
@@ -138,10 +136,8 @@ def _parse_run(argv: list[str]) -> None:
 
 
 def _parse_sweep(argv: list[str]) -> None:
-  given = {
-    **flags.parse(argv, sweep.Flags, config.RunConfig, command.Compiling),
-    "workers": None,
-  }
+  parsed = flags.parse(argv, sweep.Flags, config.RunConfig, command.Common)
+  given = {**parsed, "workers": None}
   agents = grid.agents(given["agents"])
   envs = grid.environments(given["sweep"], given["envs"])
   tried, given["set"] = tuning.from_flags(given, agents)
@@ -150,7 +146,7 @@ def _parse_sweep(argv: list[str]) -> None:
 
 
 def _parse_figure(argv: list[str]) -> None:
-  given = flags.parse(argv, reproduce.Flags, command.Compiling)
+  given = flags.parse(argv, reproduce.Flags, command.Common)
   if given["figure"] and given["figure"] != "NAME":
     for figure in figures.choose(given["figure"], figures.every()):
       figures.parse_changes(figure, given["set"])
@@ -164,7 +160,7 @@ PARSERS: dict[str, Callable[[list[str]], Any]] = {
     argv, report.Flags, command.Common, positional="runs"
   ),
   "evaluate": lambda argv: flags.parse(
-    argv, evaluate.Flags, command.Compiling, positional="files"
+    argv, evaluate.Flags, command.Common, positional="files"
   ),
 }
 

@@ -32,5 +32,5 @@ def find(name: str) -> Preset:
   Raises:
     SetUpError: if there is none, with names that resemble it.
   """
-  config.check_agent(name, PRESETS)
+  config.check_agent(name)
   return PRESETS[name]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import explorax
 from explorax import notation
 from explorax.experiments import command, signals
+from explorax.experiments.recording import console
 
 # Command → (its module, what it does).
 _COMMANDS = {
@@ -21,7 +22,6 @@ _COMMANDS = {
   "evaluate": ("explorax.experiments.evaluate", "plays a trained agent"),
   "reproduce": ("explorax.papers.reproduce", "computes the figures of the papers"),
 }
-_DEMO = "TDU learns Deep Sea, with no flags: about a minute"
 _DEMO_RUN = ("--agent=tdu", "--env=bsuite:deep_sea/0", "--seed=0", "--episodes=200")
 
 
@@ -32,16 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return command.show(_help())
   if name == "--version":
     return command.show(f"explorax {explorax.__version__}")
-  if name == "demo" and {"-h", "--help"} & {*rest}:
-    known = f"explorax run {' '.join(_DEMO_RUN)}"
-    return command.show(f"{_DEMO}.\n\nIt is `{known}`; other flags may follow.")
   if name == "demo":
     # A later flag wins: `explorax demo --output=DIR`.
     output = f"--output=results/demo-{time.strftime('%Y%m%d-%H%M%S')}"
     name, rest = "run", [*_DEMO_RUN, output, *rest]
   if name not in _COMMANDS:
     near = notation.nearest(name, [*_COMMANDS, "demo"])
-    return command.refuse(f"there is no command {name!r}.{near} (--help lists them.)")
+    console.print_error(f"there is no command {name!r}.{near} (--help lists them.)")
+    return 2
   return importlib.import_module(_COMMANDS[name][0]).main(rest)
 
 
@@ -52,14 +50,12 @@ def leave() -> None:
 
 
 def _help() -> str:
-  texts = {"demo": _DEMO} | {name: text for name, (_, text) in _COMMANDS.items()}
-  lines = [f"  explorax {name:10} {text}" for name, text in texts.items()]
-  return "\n".join(
-    [
-      "Exploration agents for reinforcement learning.\n",
-      *lines,
-      "\n`explorax COMMAND --help` lists the flags of a command.",
-    ]
+  texts = {"demo": "shows TDU learning Deep Sea, with no flags, in about a minute"}
+  texts |= {name: text for name, (_, text) in _COMMANDS.items()}
+  commands = "\n".join(f"  explorax {name:10} {x}" for name, x in texts.items())
+  return (
+    f"Exploration agents for reinforcement learning.\n\n{commands}\n\n"
+    "`explorax COMMAND --help` lists the flags of a command."
   )
 
 

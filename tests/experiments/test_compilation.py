@@ -12,7 +12,6 @@ from explorax.experiments import command
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="off elsewhere")
 
 FOLDER = "JAX_COMPILATION_CACHE_DIR"
-FLAGS = (command.Compiling,)
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def cache(tmp_path, monkeypatch) -> pathlib.Path:
 
 
 def _folder_of_a_command(*argv: str) -> str | None:
-  assert command.main(argv, FLAGS, lambda *_: 0, introduction="") == 0
+  assert command.main(argv, [], lambda *_: 0, introduction="") == 0
   return os.environ.get(FOLDER)
 
 

@@ -131,12 +131,16 @@ def test_fields_that_constrain_each_other_are_set_together():
 
 
 @pytest.mark.parametrize(
-  "twice",
-  [["count=1", "count=2"], ["third=none", "third.beta=2"], ["third.beta=2", "third="]],
+  ("changes", "third"),
+  [
+    (["third.beta=3", "third.beta=2"], Bonus(2)),
+    (["third.beta=2", "third=none"], None),
+    (["third.beta=2", f"third={__name__}.Bonus()"], Bonus()),
+    ([f"third={__name__}.Bonus(3)", "third.beta=2"], Bonus(2)),
+  ],
 )
-def test_no_field_is_set_twice(twice):
-  with pytest.raises(ValueError, match="remove one of them"):
-    settings.apply(Config(), twice)
+def test_of_two_changes_of_a_field_the_later_counts(changes, third):
+  assert settings.apply(Config(), changes) == Config(third=third)
 
 
 def test_the_listing_has_every_setting_with_its_comment():
