@@ -1,7 +1,7 @@
 """Environments by name (`make`), all with the same conventions, and their specs."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib.util
+from typing import Any
 
 from explorax.environments.batched_types import BatchedEnvironment
 from explorax.environments.bsuite_metrics import SolvedRule, solved_rule
@@ -17,18 +17,6 @@ from explorax.environments.factory import (
 from explorax.environments.specs import EnvironmentSpec, OneHotArray
 from explorax.environments.standard import StandardEnvironment, episode_metrics
 from explorax.environments.user_environments import AnyEnvironment, wrap
-
-if TYPE_CHECKING:
-  from explorax.environments import (
-    atari_adapter,
-    atari_vector,
-    bsuite_mnist,
-    bsuite_sweeps,
-    gymnasium_environments,
-    gymnax_adapter,
-    jax_adapter,
-    jax_environments,
-  )
 
 __all__ = [
   "AnyEnvironment",
@@ -49,15 +37,10 @@ __all__ = [
   "wrap",
 ]
 
-# Importing this package imports neither jax nor what only some environments need:
-# modules that do are imported when they are first used.
-_IMPORTED_LATER = (
-  *("atari_adapter", "atari_vector", "bsuite_mnist", "bsuite_sweeps"),
-  *("gymnasium_environments", "gymnax_adapter", "jax_adapter", "jax_environments"),
-)
-
 
 def __getattr__(name: str) -> Any:
-  if name in _IMPORTED_LATER:
-    return importlib.import_module(f"{__name__}.{name}")
-  raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+  """Imports a module at its first use: importing this package imports no jax."""
+  module = f"{__name__}.{name}"
+  if name.startswith("_") or importlib.util.find_spec(module) is None:
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+  return importlib.import_module(module)

@@ -123,30 +123,12 @@ def human_normalised_score(game: str, score: T) -> T:
   """
   if not np.isfinite(score).all():
     raise ValueError(f"the score of {game!r} is {score}; it must be a finite number.")
-  if _plain(game) in map(_plain, BEYOND):
-    raise ValueError(
-      f"{game!r} is not in Atari-57: its table has no scores of a random policy and of "
-      "a human for this game, so that its scores cannot be normalised."
-    )
   name = find(game)
   if name is None:
     near = notation.nearest(game, references())
     raise ValueError(f"{game!r} is none of Atari-57's games.{near}")
   reference = references()[name]
   return (score - reference.random) / (reference.human - reference.random)
-
-
-def relative_improvement(score: float, baseline: float) -> float:
-  """`100 · (score − baseline) / |baseline|`, in percent; NaN or infinite over 0.
-
-  The paper divides by the baseline, so that a better score counts as a loss if the
-  baseline is worse than random play.
-
-  Source: Dabney et al. 2021, figures 16 and 17, appendix G.
-  """
-  difference = np.float64(score) - baseline
-  with np.errstate(divide="ignore", invalid="ignore"):
-    return float(100.0 * difference / abs(baseline))
 
 
 def _plain(game: str) -> str:

@@ -1,12 +1,20 @@
 """bsuite's environments: loaded by id, and seeded."""
 
+import gzip
+import os
+import pathlib
+from unittest import mock
+
 import dm_env
 import numpy as np
 from bsuite import bsuite, sweep
 from bsuite.environments import deep_sea
+from bsuite.utils import datasets
 
 from explorax import notation
-from explorax.environments import bsuite_mnist, bsuite_sweeps, specs, standard
+from explorax.environments import bsuite_sweeps, specs, standard
+
+_MNIST_FILES = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz")
 
 
 def load(bsuite_id: str, *, seed: int) -> standard.StandardEnvironment:
@@ -22,14 +30,13 @@ def load(bsuite_id: str, *, seed: int) -> standard.StandardEnvironment:
     ValueError: if there is no such id, or its data are missing.
   """
   _check_id(bsuite_id)
-  experiment = bsuite_sweeps.experiment(bsuite_id)
-  settings = sweep.SETTINGS[bsuite_id]
-  if bsuite_sweeps.needs_mnist(bsuite_id):
-    # Otherwise bsuite would start a download during the experiment.
-    mnist_dir = bsuite_mnist.directory()
-    if problem := bsuite_mnist.problem(mnist_dir):
+  experiment, settings = bsuite_sweeps.experiment(bsuite_id), sweep.SETTINGS[bsuite_id]
+  if experiment.startswith("mnist"):
+    if problem := missing_mnist():
       raise ValueError(f"'bsuite:{bsuite_id}' needs the MNIST files: {problem}.")
-    raw = bsuite_mnist.load(experiment, settings, mnist_dir)
+    # bsuite's own function downloads them, and reads pixels from 128 on as negative.
+    with mock.patch.object(datasets, "load_mnist", lambda: (_read_mnist(), None)):
+      raw = bsuite.load(experiment, settings)
   else:
     # `load_from_id` would do the same and print a message.
     raw = bsuite.load(experiment, settings)
@@ -57,27 +64,43 @@ def reseed(environment: dm_env.Environment, seed: int) -> None:
       vars(layer)["_rng"] = np.random.RandomState(np.random.MT19937(stream))
 
 
+def missing_mnist() -> str:
+  """Why the mnist experiments cannot run; '' if the files of their images are there.
+
+  The folder is that of `EXPLORAX_MNIST_DIR`, or bsuite's, /tmp/mnist.
+  """
+  missing = [name for name in _MNIST_FILES if not (_mnist_folder() / name).is_file()]
+  if not missing:
+    return ""
+  return f"{' and '.join(missing)} must be in {_mnist_folder()}"
+
+
+def _mnist_folder() -> pathlib.Path:
+  return pathlib.Path(os.environ.get("EXPLORAX_MNIST_DIR", "/tmp/mnist")).expanduser()
+
+
+def _read_mnist() -> tuple[np.ndarray, np.ndarray]:
+  """uint8 `[N, 28, 28]` and `[N]`: the training set."""
+  content, labels = (
+    gzip.decompress((_mnist_folder() / name).read_bytes()) for name in _MNIST_FILES
+  )
+  shape = np.frombuffer(content, ">u4", count=3, offset=4)
+  images = np.frombuffer(content, np.uint8, offset=16).reshape(*map(int, shape))
+  return images, np.frombuffer(labels, np.uint8, offset=8)
+
+
 def names() -> list[str]:
   """All of bsuite's."""
   return [f"bsuite:{bsuite_id}" for bsuite_id in sweep.SWEEP]
 
 
 def list_experiments() -> list[tuple[str, str]]:
-  """(name, description) of each experiment, for `--env=bsuite:…`."""
+  """(names, what they test) of each experiment, for `--env=bsuite:…`."""
   rows = []
-  for experiment in dict.fromkeys(map(bsuite_sweeps.experiment, sweep.SWEEP)):
-    ids = bsuite_sweeps.groups()[experiment.upper()]
-    first, last = sweep.SETTINGS[ids[0]], sweep.SETTINGS[ids[-1]]
-    parts = [
-      f"{key} {value}" + (f" … {last[key]:g}" if last[key] != value else "")
-      for key, value in first.items()
-      if last[key] is not None
-    ]
-    parts += [f"{sweep.EPISODES[ids[0]]} episodes"]
-    parts += [", ".join(tag for tag in sweep.TAGS if ids[0] in sweep.TAGS[tag])]
-    if bsuite_sweeps.needs_mnist(ids[0]):
-      parts.append(f"needs its data in {bsuite_mnist.directory()}")
-    rows.append((f"bsuite:{experiment}/0 … /{len(ids) - 1}", "; ".join(parts)))
+  for experiment, ids in bsuite_sweeps.experiments().items():
+    tags = ", ".join(tag for tag in sweep.TAGS if ids[0] in sweep.TAGS[tag])
+    name = f"bsuite:{experiment}/0 … /{len(ids) - 1}"
+    rows.append((name, f"{sweep.EPISODES[ids[0]]} episodes; {tags}"))
   return rows
 
 
@@ -85,11 +108,10 @@ def _check_id(bsuite_id: str) -> None:
   if bsuite_id in sweep.SETTINGS:
     return
   experiment = bsuite_sweeps.experiment(bsuite_id)
-  settings = [i for i in sweep.SWEEP if bsuite_sweeps.experiment(i) == experiment]
-  if settings:
+  if ids := bsuite_sweeps.experiments().get(experiment):
     raise ValueError(
       f"bsuite has no environment 'bsuite:{bsuite_id}'; its {experiment} experiment "
-      f"has settings 'bsuite:{settings[0]}' to 'bsuite:{settings[-1]}'."
+      f"has settings 'bsuite:{ids[0]}' to 'bsuite:{ids[-1]}'."
     )
   near = notation.nearest(f"bsuite:{bsuite_id}", names()) or " Try bsuite:deep_sea/0."
   raise ValueError(f"bsuite has no environment 'bsuite:{bsuite_id}'.{near}")

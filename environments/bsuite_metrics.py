@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from explorax import environments
-
 
 class SolvedRule:
   """Finds the episode in which Deep Sea is solved.
@@ -48,7 +46,7 @@ class SolvedRule:
     self.solved_episode: int | None = None
     self.treasure_episode: int | None = None
     self.treasure_rate = math.nan
-    self._counted = {"bad": 0.0, "treasures": 0.0}  # For environments without totals.
+    self._bad = self._treasures = 0.0  # For environments without totals.
 
   def add_episode(
     self, episode: int, metrics: Mapping[str, float], *, has_learnt: bool = True
@@ -64,34 +62,19 @@ class SolvedRule:
     """
     treasures = metrics.get("denoised_return", math.nan)
     if "total_bad_episodes" in metrics:
-      self.update(episode, metrics["total_bad_episodes"], treasures, has_learnt)
+      self._bad, self._treasures = metrics["total_bad_episodes"], treasures
     elif "bad_episode" in metrics:
-      self._counted["bad"] += metrics["bad_episode"]
-      self._counted["treasures"] += treasures
-      bad, treasures = self._counted["bad"], self._counted["treasures"]
-      self.update(episode, bad, treasures, has_learnt)
-
-  def update(
-    self,
-    episode: int,
-    total_bad_episodes: float,
-    treasures: float = math.nan,
-    has_learnt: bool = True,
-  ) -> int | None:
-    """The same for totals of all episodes so far; returns `solved_episode`."""
-    if not 0 <= total_bad_episodes <= episode or episode < 1:
-      raise ValueError(
-        f"{total_bad_episodes} bad episodes out of {episode} is impossible; count "
-        "episodes from 1, including the one that has just ended."
-      )
-    self.treasure_rate = treasures / episode
+      self._bad += metrics["bad_episode"]
+      self._treasures += treasures
+    else:
+      return
+    self.treasure_rate = self._treasures / episode
     if has_learnt and episode >= self.min_episode:
-      if self.solved_episode is None and total_bad_episodes / episode < self.threshold:
+      if self.solved_episode is None and self._bad / episode < self.threshold:
         self.solved_episode = episode
       regret = 1 - self.treasure_rate / self.best_rate
       if self.treasure_episode is None and regret < self.threshold:
         self.treasure_episode = episode
-    return self.solved_episode
 
 
 def solved_rule(name: str) -> SolvedRule | None:
@@ -103,10 +86,14 @@ def solved_rule(name: str) -> SolvedRule | None:
   JAX, `jax:deep_sea/…` without and with `stochastic=true`.
   """
   if name.startswith("jax:deep_sea/"):
-    twin: Any = environments.jax_environments.make(name.removeprefix("jax:"))[0]
+    from explorax.environments import jax_environments  # noqa: PLC0415  # Imports jax.
+
+    twin: Any = jax_environments.make(name.removeprefix("jax:"))[0]
     size, stochastic = twin.size, twin.stochastic
   elif name.startswith(("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")):
-    size = environments.bsuite_sweeps.settings(name.removeprefix("bsuite:"))["size"]
+    from explorax.environments import bsuite_sweeps  # noqa: PLC0415  # Imports bsuite.
+
+    size = bsuite_sweeps.settings(name.removeprefix("bsuite:"))["size"]
     stochastic = "stochastic" in name
   else:
     return None

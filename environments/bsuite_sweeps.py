@@ -9,21 +9,22 @@ from bsuite.utils import wrappers
 
 def groups() -> dict[str, tuple[str, ...]]:
   """bsuite's names of several ids → the ids: SWEEP, TESTING, experiments, tags."""
-  experiments: dict[str, tuple[str, ...]] = {}
+  upper = {name.upper(): ids for name, ids in experiments().items()}
+  return {"SWEEP": sweep.SWEEP, "TESTING": sweep.TESTING, **upper, **sweep.TAGS}
+
+
+def experiments() -> dict[str, tuple[str, ...]]:
+  """Experiment → its ids."""
+  ids: dict[str, tuple[str, ...]] = {}
   for bsuite_id in sweep.SWEEP:
-    name = experiment(bsuite_id).upper()
-    experiments[name] = (*experiments.get(name, ()), bsuite_id)
-  return {"SWEEP": sweep.SWEEP, "TESTING": sweep.TESTING, **experiments, **sweep.TAGS}
+    name = experiment(bsuite_id)
+    ids[name] = (*ids.get(name, ()), bsuite_id)
+  return ids
 
 
 def experiment(bsuite_id: str) -> str:
   """`deep_sea` for `deep_sea/0`."""
   return bsuite_id.partition(sweep.SEPARATOR)[0]
-
-
-def needs_mnist(bsuite_id: str) -> bool:
-  """Whether the id needs the MNIST files."""
-  return experiment(bsuite_id).startswith("mnist")
 
 
 def settings(bsuite_id: str) -> Mapping[str, Any]:

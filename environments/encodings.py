@@ -62,7 +62,7 @@ class OneHotIndex:
 class Dense:
   """Stores an observation as float32, unless it is uint8, and images as `[H, W, C]`.
 
-  Dicts and tuples are joined; see `specs.JoinedArrays`.
+  Dicts and tuples are joined; see `to_array`.
   """
 
   def __init__(self, spec: dm_env.specs.Array):
@@ -77,10 +77,7 @@ class Dense:
       self.spec = dm_env.specs.Array(shape, dtype, spec.name)
 
   def __call__(self, observation: Any) -> np.ndarray:
-    if isinstance(observation, Mapping | tuple) and hasattr(self.spec, "join"):
-      return self.spec.join(observation)
-    array = np.asarray(observation, self.spec.dtype)
-    return array if array.shape == self.spec.shape else specs.to_image(array)
+    return to_array(self.spec, observation)
 
   def on_device(self, observation: "jax.Array") -> "jax.Array":
     """The same within a jitted function."""
@@ -91,3 +88,66 @@ class Dense:
 def make(spec: dm_env.specs.Array) -> OneHotIndex | Dense:
   """The encoding for observations of `spec`."""
   return OneHotIndex(spec) if isinstance(spec, specs.OneHotArray) else Dense(spec)
+
+
+def to_array(spec: dm_env.specs.Array, observation: Any) -> np.ndarray:
+  """An observation as its environment returns it, as the array that agents receive.
+
+  Dicts and tuples are joined (`specs.JoinedArrays`, `specs.CategoricalImage`), a number
+  becomes one-hot (`specs.OneHotArray`), and images have their channels last. What is
+  such an array already is not copied.
+
+  Args:
+    spec: of the array.
+    observation: of the environment.
+
+  Raises:
+    ValueError: if it has another shape, or values that the spec's dtype cannot hold.
+    TypeError: if it is not of real numbers.
+  """
+  array = _converted(spec, observation)
+  if array.shape != spec.shape:
+    raise _wrong_shape(spec, observation)
+  return array
+
+
+def to_batch(spec: dm_env.specs.Array, observation: Any) -> tuple[np.ndarray, bool]:
+  """`[B, *spec.shape]` of one observation or of a batch, and whether it is a batch.
+
+  Errors are those of `to_array`.
+  """
+  array = _converted(spec, observation)
+  if array.shape == spec.shape:
+    return array[None], False
+  batch = (
+    [_converted(spec, one) for one in np.asarray(observation)] if array.ndim else []
+  )
+  if not batch or any(one.shape != spec.shape for one in batch):
+    raise _wrong_shape(spec, observation)
+  return np.stack(batch), True
+
+
+def _wrong_shape(spec: dm_env.specs.Array, observation: Any) -> ValueError:
+  return ValueError(
+    f"the observation has the shape {np.shape(observation)}, not {spec.shape}"
+  )
+
+
+def _converted(spec: dm_env.specs.Array, observation: Any) -> np.ndarray:
+  """An array of the spec's dtype, whose shape may be another."""
+  has_parts = isinstance(observation, Mapping | tuple)
+  if has_parts and isinstance(spec, specs.JoinedArrays | specs.CategoricalImage):
+    return spec.join(observation)
+  if isinstance(observation, Mapping) and len(observation) == 1:
+    (observation,) = observation.values()
+  array = np.asarray(observation)
+  if array.dtype.kind not in specs.REAL:
+    text = " ".join(repr(observation).split())
+    raise TypeError(f"the observation is {text:.60}, and not real numbers")
+  if isinstance(spec, specs.OneHotArray) and not array.ndim:
+    return spec.join(observation)
+  if array.dtype != spec.dtype:
+    given, array = array, array.astype(spec.dtype)
+    if spec.dtype == np.uint8 and (array != given).any():
+      raise ValueError("the observation has values that its dtype, uint8, cannot hold")
+  return array if array.shape == spec.shape else specs.to_image(array)

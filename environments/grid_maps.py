@@ -1,15 +1,13 @@
 """Maps of gridworlds: an open room, or random obstacles and traps."""
 
-import collections
 from typing import NamedTuple
 
 import numpy as np
+from scipy import ndimage
 
 OPEN, OBSTACLE, TRAP = range(3)
 # Left, right, up, down, as (row, column): the effects of actions 0 to 3 on every grid.
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
-
-Position = tuple[int, int]
 
 
 class Map(NamedTuple):
@@ -39,7 +37,8 @@ def make_room(size: int) -> Map:
       "start and the goal are apart and off the walls."
     )
   cells = np.full((size, size), OPEN, np.int32)
-  return _make(cells, (1, size // 2), (size - 2, size - 2))
+  start, goal = np.array([[1, size // 2], [size - 2, size - 2]], np.int32)
+  return Map(cells, start, goal)
 
 
 def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
@@ -66,7 +65,9 @@ def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
   cells = np.full((size, size), OPEN, np.int32)
   cells[drawn < obstacles + traps] = TRAP
   cells[drawn < obstacles] = OBSTACLE
-  component = _largest_component(cells)
+  parts, _ = ndimage.label(cells == OPEN)  # Numbers the parts in reading order.
+  sizes = np.bincount(parts.ravel(), minlength=2)
+  component = np.argwhere(parts == 1 + np.argmax(sizes[1:]))
   if len(component) < 2:
     raise ValueError(
       f"world {world} of size {size} with obstacles at a density of {obstacles} and "
@@ -74,35 +75,4 @@ def draw(size: int, *, obstacles: float, traps: float, world: int) -> Map:
       "density, or choose another world."
     )
   start, goal = rng.choice(len(component), 2, replace=False)
-  return _make(cells, component[start], component[goal])
-
-
-def _make(cells: np.ndarray, start: Position, goal: Position) -> Map:
-  return Map(cells, np.array(start, np.int32), np.array(goal, np.int32))
-
-
-def _largest_component(cells: np.ndarray) -> list[Position]:
-  """Its positions in reading order; empty if nothing is open."""
-  largest: set[Position] = set()
-  seen: set[Position] = set()
-  for row, column in np.argwhere(cells == OPEN).tolist():
-    if (row, column) not in seen:
-      component = _component(cells, (row, column))
-      seen |= component
-      largest = max(largest, component, key=len)
-  return sorted(largest)
-
-
-def _component(cells: np.ndarray, position: Position) -> set[Position]:
-  """All open positions that can be reached from an open one."""
-  rows, columns = cells.shape
-  reached, queue = {position}, collections.deque([position])
-  while queue:
-    row, column = queue.popleft()
-    for down, right in MOVES:
-      near = (row + down, column + right)
-      inside = 0 <= near[0] < rows and 0 <= near[1] < columns
-      if inside and near not in reached and cells[near] == OPEN:
-        reached.add(near)
-        queue.append(near)
-  return reached
+  return Map(cells, *component[[start, goal]].astype(np.int32))

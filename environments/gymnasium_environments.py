@@ -1,8 +1,8 @@
 """gymnasium's environments as dm_env ones."""
 
+import contextlib
 import copy
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -72,7 +72,7 @@ class GymnasiumEnvironment(dm_env.Environment):
     observation, _ = self._values("reset", result, _RESET)
     self._seed = None
     self._reset_next_step = False
-    return dm_env.restart(self._observe(observation))
+    return dm_env.restart(observation)
 
   def step(self, action: Any) -> dm_env.TimeStep:
     if self._reset_next_step:
@@ -87,7 +87,6 @@ class GymnasiumEnvironment(dm_env.Environment):
         "step", f"returns another number of values ({error})", _STEP
       ) from error
     observation, reward, terminated, truncated, _ = self._values("step", result, _STEP)
-    observation = self._observe(observation)
     if _flag("terminated", terminated):
       self._reset_next_step = True
       return dm_env.termination(reward, observation)
@@ -113,19 +112,17 @@ class GymnasiumEnvironment(dm_env.Environment):
       f"{raw.__name__}.{method} ({place}) {does}; gymnasium's {expected}."
     )
 
-  def _observe(self, observation: Any) -> Any:
-    if self._view is not None and isinstance(observation, Mapping):
-      return self._view.join(observation)
-    return observation
-
   # StandardEnvironment refuses what is not supported, in its own words.
   def observation_spec(self) -> Any:
-    return self._view or _spec(self._environment.observation_space, "observation")
+    return self._view or _spec(self._environment.observation_space)
 
   def action_spec(self) -> Any:
     space = self._environment.action_space
-    is_discrete = isinstance(space, gymnasium.spaces.Discrete)
-    return _spec(space, "action") if is_discrete else space
+    if not isinstance(space, gymnasium.spaces.Discrete):
+      return space
+    return dm_env.specs.DiscreteArray(
+      specs.number_of_values("actions", space.n), np.int32, "action"
+    )
 
   def render(self) -> np.ndarray | None:
     """A picture, uint8 `[H, W, 3]`; None unless made with `render_mode="rgb_array"`."""
@@ -137,20 +134,19 @@ class GymnasiumEnvironment(dm_env.Environment):
     self._environment.close()
 
   def recreated(self) -> gymnasium.Env | None:
-    """Another environment by the same gymnasium spec; None without one.
+    """Another environment by the same gymnasium spec, which draws on no screen.
 
-    It does not draw on the screen. There is none with a wrapper that has a state of its
-    own, or that gymnasium does not record.
+    None without a spec, or with a wrapper that has a state or that gymnasium does not
+    record.
     """
     spec = copy.deepcopy(self._environment.spec)
     if spec is None or any(x.name in _STATEFUL for x in spec.additional_wrappers):
       return None
     if spec.kwargs.get("render_mode") == "human":
       del spec.kwargs["render_mode"]
-    try:
+    with contextlib.suppress(gymnasium.error.Error, ValueError):
       return gymnasium.make(spec, disable_env_checker=True)
-    except (gymnasium.error.Error, ValueError):
-      return None
+    return None
 
 
 def load(
@@ -178,17 +174,11 @@ def load(
   try:
     # gymnasium's checker would repeat the checks of StandardEnvironment.
     environment = gymnasium.make(gym_id, disable_env_checker=True, **arguments)
-  except gymnasium.error.DependencyNotInstalled as error:
-    raise ValueError(f"'gym:{name}' cannot be made: {error}") from error
-  except gymnasium.error.Error as error:
+  except gymnasium.error.UnregisteredEnv as error:
     raise ValueError(_unknown(gym_id, error)) from error
-  except (ModuleNotFoundError, TypeError, ValueError) as error:
+  except (gymnasium.error.Error, ImportError, TypeError, ValueError) as error:
     raise ValueError(f"'gym:{name}' cannot be made: {error}") from error
-  try:
-    return wrap(environment, seed=seed)
-  except TypeError as error:
-    environment.close()
-    raise TypeError(f"'gym:{name}': {error}") from error
+  return wrap(environment, seed=seed)
 
 
 def _unknown(gym_id: str, error: Exception) -> str:
@@ -223,15 +213,15 @@ def _flag(name: str, value: Any) -> bool:
   return bool(value)
 
 
-def _spec(space: gymnasium.Space, name: str) -> Any:
+def _spec(space: gymnasium.Space) -> Any:
   """Specs in dicts and tuples, as the space; a space without one is returned."""
   if isinstance(space, gymnasium.spaces.Dict):
-    return {key: _spec(each, name) for key, each in space.items()}
+    return {key: _spec(each) for key, each in space.items()}
   if isinstance(space, gymnasium.spaces.Tuple):
-    return tuple(_spec(each, name) for each in space)
+    return tuple(map(_spec, space))
   if isinstance(space, gymnasium.spaces.Discrete):
-    number = specs.number_of_values(f"{name}s", space.n)
-    return specs.DiscreteRange(number, int(space.start), name)
+    number = specs.number_of_values("observations", space.n)
+    return specs.OneHotArray((number,), "observation", start=int(space.start))
   if isinstance(space, _ARRAYS):
-    return dm_env.specs.Array(space.shape, space.dtype, name)
+    return dm_env.specs.Array(space.shape, space.dtype, "observation")
   return space

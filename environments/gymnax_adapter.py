@@ -113,22 +113,19 @@ class GymnaxEnvironment(jax_types.Environment):
     has_step_env = hasattr(type(environment), "step_env")
     self._reset = environment.reset_env if has_step_env else environment.reset
     self._step = environment.step_env if has_step_env else environment.step
-    for name, function, numbers, wanted in (
-      ("reset", self._reset, (1, 2), "(key[, params])"),
-      ("step", self._step, (2, 3, 4), "([key, ]state, action[, params])"),
-    ):
-      if _num_parameters(function) not in numbers:
-        raise TypeError(
-          f"{name}{inspect.signature(function)} is no pure function of JAX: it must "
-          f"take {wanted}; an environment that keeps a state must be a "
-          "dm_env.Environment or a gymnasium.Env."
-        )
+    if _num_parameters(self._step) not in (2, 3, 4):
+      raise TypeError(
+        f"step{inspect.signature(self._step)} is no pure function of JAX, which takes "
+        "([key, ]state, action[, params]); an environment that keeps a state must be a "
+        "dm_env.Environment or a gymnasium.Env."
+      )
     self._resets_itself = hasattr(environment, "step_env") and not has_step_env
     self._num_actions = _num_actions(environment, params)
     space = _space(environment, "observation_space", params)
-    self._num_values: int | None = None
-    if getattr(space, "shape", None) == () and hasattr(space, "n"):
-      self._num_values = specs.number_of_values("observations", space.n)
+    is_discrete = getattr(space, "shape", None) == () and hasattr(space, "n")
+    self._num_values = (
+      specs.number_of_values("observations", space.n) if is_discrete else None
+    )
     self._spec, self._dtypes = self._trace(params)
 
   @property
@@ -162,8 +159,8 @@ class GymnaxEnvironment(jax_types.Environment):
 
   def _begin(self, key: jax.Array, params: Any) -> tuple[Any, Any]:
     """(observation, state)."""
-    result = self._reset(*(key, params)[: _num_parameters(self._reset)])
-    return self._values("reset", result, (2,), "(observation, state)")
+    observation, state = self._reset(*(key, params)[: _num_parameters(self._reset)])
+    return observation, state
 
   def _advance(
     self, key: jax.Array, state: Any, action: Any, params: Any
@@ -171,13 +168,7 @@ class GymnaxEnvironment(jax_types.Environment):
     """(observation, state, reward, terminated, truncated)."""
     arguments: tuple[Any, ...] = (key, state, action, params)
     number = _num_parameters(self._step)
-    result = self._values(
-      "step",
-      self._step(*(arguments[1:3] if number == 2 else arguments[:number])),
-      (4, 5, 6),
-      "(observation, state, reward, done[, info]) or (observation, state, reward, "
-      "terminated, truncated, info)",
-    )
+    result = self._step(*(arguments[1:3] if number == 2 else arguments[:number]))
     observation, state, reward, *ends = result
     info = ends.pop() if len(ends) > 1 else {}
     if isinstance(info, dict) and "final_observation" in info:
@@ -190,19 +181,8 @@ class GymnaxEnvironment(jax_types.Environment):
       )
     if len(ends) == 1:
       ends = self._ends(ends[0], state, params)
-    return observation, state, reward, *ends
-
-  def _values(
-    self, method: str, result: Any, numbers: tuple[int, ...], wanted: str
-  ) -> tuple[Any, ...]:
-    """A method's result, if it has so many values; an object with fields is one."""
-    number = len(result) if type(result) is tuple else 1
-    if number not in numbers:
-      raise TypeError(
-        f"{method}() of {self._name} returned {number} value(s); it must return "
-        f"{wanted}."
-      )
-    return result
+    terminated, truncated = ends
+    return observation, state, reward, terminated, truncated
 
   def _ends(self, done: Any, state: Any, params: Any) -> list[Any]:
     """[terminated, truncated] of a `done` that may be both."""
@@ -233,15 +213,7 @@ class GymnaxEnvironment(jax_types.Environment):
     key = jax.eval_shape(jax.random.PRNGKey, 0)
     action = jax.ShapeDtypeStruct((), jnp.int32)
     observation, first = jax.eval_shape(self._begin, key, params)
-    _, state, *numbers = jax.eval_shape(self._advance, key, first, action, params)
-    for name, number in zip(
-      ("reward", "terminated", "truncated"), numbers, strict=True
-    ):
-      if shape := np.shape(number):
-        raise TypeError(
-          f"step() of {self._name} returns {name!r} of shape {shape}; agents here are "
-          "one agent in one environment: it must be a scalar."
-        )
+    _, state, *_ = jax.eval_shape(self._advance, key, first, action, params)
     dtypes = jax.tree.map(lambda x: x.dtype, state)
     if any(jnp.issubdtype(x, jax.dtypes.prng_key) for x in jax.tree.leaves(dtypes)):
       raise TypeError(

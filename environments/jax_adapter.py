@@ -69,17 +69,12 @@ class JaxEnvironment(dm_env.Environment):
     return {name: float(value) for name, value in metrics.items()}
 
   def render(self) -> np.ndarray:
-    """A picture of the current state, uint8 `[H, W, 3]`; or a NotImplementedError."""
+    """A picture of the current state, uint8 `[H, W, 3]`."""
     if not hasattr(self._environment, "render"):
-      raise NotImplementedError(
-        f"{type(self._environment).__name__} has no picture of itself; give it a "
-        "method render(state, params) that returns uint8 [H, W, 3]."
-      )
+      raise NotImplementedError
     return np.array(self._read("render"))
 
   def _read(self, method: str) -> Any:
-    if self._state is None:
-      raise ValueError("there is no episode yet; call reset() first.")
     return _read(self._environment, method, self._state, self._params)
 
   def observation_spec(self) -> dm_env.specs.Array:

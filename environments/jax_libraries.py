@@ -15,30 +15,23 @@ from explorax.environments import gymnax_adapter, jax_adapter, jax_types, standa
 class _Library(NamedTuple):
   """One of the libraries."""
 
-  module: str  # The name of the module to import.
-  install: str  # What pip installs for it, with what the package itself forgets.
   example: str  # An environment's name.
   description: str
+  install: str  # What pip installs for it, with what the package itself forgets.
 
 
 LIBRARIES = {
   "gymnax": _Library(
-    "gymnax", "gymnax six", "CartPole-v1", "classic control, bsuite and MinAtar in JAX"
+    "CartPole-v1", "classic control, bsuite and MinAtar in JAX", "gymnax six"
   ),
   "craftax": _Library(
-    *("craftax.craftax_env", "craftax", "Craftax-Classic-Symbolic-v1"),
-    "Crafter's open world in JAX",
+    "Craftax-Classic-Symbolic-v1", "Crafter's open world in JAX", "craftax"
   ),
   "jaxtari": _Library(
-    *("jaxtari", "git+https://github.com/k4ntz/Jaxtari", "pong"),
-    "Atari's games written in JAX, their objects as numbers: 60 steps a second, "
-    "neither sticky actions nor a time limit",
+    *("pong", "Atari's games written in JAX", "git+https://github.com/k4ntz/Jaxtari")
   ),
-  "navix": _Library("navix", "navix", "Navix-DoorKey-6x6-v0", "MiniGrid in JAX"),
-  "jumanji": _Library(
-    *("jumanji", "jumanji", "Maze-v0"),
-    "combinatorial problems in JAX; their masks of actions are part of the observation",
-  ),
+  "navix": _Library("Navix-DoorKey-6x6-v0", "MiniGrid in JAX", "navix"),
+  "jumanji": _Library("Maze-v0", "combinatorial problems in JAX", "jumanji"),
 }
 
 
@@ -74,7 +67,8 @@ def make(library: str, name: str) -> tuple[jax_types.Environment, jax_types.Para
   """The pure environment, the same object for the same name, and its parameters."""
   full, known = f"{library}:{name}", LIBRARIES[library]
   try:
-    module = importlib.import_module(known.module)
+    of_craftax = {"craftax": "craftax.craftax_env"}
+    module = importlib.import_module(of_craftax.get(library, library))
   except ImportError as error:
     raise ValueError(
       f"{full!r} cannot be made, since {library!r} cannot be imported ({error}); "

@@ -27,12 +27,11 @@ _OTHER_IMAGES = ("RGBImgObsWrapper", "RGBImgPartialObsWrapper", "SymbolicObsWrap
 
 
 def of_shape(
-  shape: tuple[int, ...], *, direction: bool = False, mission: bool = False
+  shape: tuple[int, ...], *, direction: bool = False
 ) -> specs.CategoricalImage:
-  """The spec of a view or grid `[H, W, 3]`, with and without the other two parts."""
+  """The spec of a view or grid `[H, W, 3]`, with or without the direction."""
   channels = (*_CHANNELS, _DIRECTION) if direction else _CHANNELS
-  left_out = ("mission",) if mission else ()
-  return specs.CategoricalImage((*shape[:2], len(channels)), channels, left_out)
+  return specs.CategoricalImage((*shape[:2], len(channels)), channels)
 
 
 def of_environment(environment: "gymnasium.Env") -> specs.CategoricalImage | None:
@@ -68,4 +67,4 @@ def of_space(space: Any) -> specs.CategoricalImage | None:
   shape: tuple[int, ...] = getattr(image, "shape", None) or ()
   if len(shape) != 3 or shape[-1] != len(_CHANNELS) or image.dtype != np.uint8:
     return None
-  return of_shape(shape, direction=direction is not None, mission=mission is not None)
+  return of_shape(shape, direction=direction is not None)

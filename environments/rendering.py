@@ -8,7 +8,6 @@ from typing import Any
 import dm_env
 import numpy as np
 
-from explorax import environments
 from explorax.environments import factory, specs, standard
 
 # bsuite's classic tasks observe a few numbers, as [1, n]: this is not a picture.
@@ -20,32 +19,23 @@ def make(name: str, *, seed: int) -> standard.StandardEnvironment:
 
   An environment of gymnasium without the render mode `rgb_array` is made without it.
   """
-  kind, _, gym_id = name.partition(":")
-  if kind == "gym":
+  if name.startswith("gym:"):
+    from explorax.environments import gymnasium_environments  # noqa: PLC0415
+
     # pygame draws into an array; without it SDL looks for a display, and complains.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     with warnings.catch_warnings(), contextlib.suppress(Exception):
       warnings.simplefilter("ignore")  # It warns about unsupported render modes.
-      return environments.gymnasium_environments.load(
-        gym_id, seed=seed, render_mode="rgb_array"
+      return gymnasium_environments.load(
+        name.removeprefix("gym:"), seed=seed, render_mode="rgb_array"
       )
   return factory.make(name, seed=seed)
 
 
 def check(name: str, *, seed: int) -> None:
-  """Raises a ValueError for an environment whose first picture cannot be rendered."""
-  environment = make(name, seed=seed)
-  try:
+  """Raises a ValueError for an environment without pictures."""
+  with contextlib.closing(make(name, seed=seed)) as environment:
     frame = picture(environment, environment.reset())
-  except Exception as error:
-    is_missing = type(error).__name__ == "DependencyNotInstalled"  # gymnasium's.
-    cure = "install explorax[video]" if is_missing else "fix this"
-    raise ValueError(
-      f"'{name}' cannot be rendered ({type(error).__name__}: {error}); {cure}, or "
-      "record no video."
-    ) from error
-  finally:
-    environment.close()
   if frame is None:
     raise ValueError(
       f"'{name}' has no picture: neither a method render() that returns uint8 "
@@ -63,7 +53,7 @@ def picture(
   image of bytes or a one-hot matrix: RGB, or the last channel in grey. Its sides must
   be at least 5. An invalid picture raises a ValueError.
   """
-  raw = standard.unwrap(environment)
+  raw = getattr(environment, "raw", environment)
   frame = None
   with contextlib.suppress(NotImplementedError):
     frame = raw.render() if hasattr(raw, "render") else None

@@ -1,7 +1,7 @@
 """Specs that extend dm_env's."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import dm_env
@@ -46,22 +46,6 @@ class _EqualByArguments(dm_env.specs.Array):
     return type(self), tuple(self._get_constructor_kwargs().values())
 
 
-class DiscreteRange(_EqualByArguments, dm_env.specs.DiscreteArray):
-  """The whole numbers from `start` to `start + num_values − 1`, as in gymnasium."""
-
-  def __init__(self, num_values: int, start: int, name: str | None = None):
-    super().__init__(num_values, np.int32, name)
-    self.start = start
-
-  @property
-  def minimum(self) -> np.ndarray:
-    return np.asarray(self.start)
-
-  @property
-  def maximum(self) -> np.ndarray:
-    return np.asarray(self.start + self.num_values - 1)
-
-
 class OneHotArray(_EqualByArguments, dm_env.specs.BoundedArray):
   """A float32 array that holds a single 1 and zeros, or zeros only.
 
@@ -103,7 +87,7 @@ class OneHotArray(_EqualByArguments, dm_env.specs.BoundedArray):
 
   def join(self, number: Any) -> np.ndarray:
     """The array for a number of the first entry's `start` or more."""
-    return _vector(number, (), math.prod(self.shape), self.start).reshape(self.shape)
+    return one_hot(number, math.prod(self.shape), self.start).reshape(self.shape)
 
 
 class StackedFrames(_EqualByArguments):
@@ -154,7 +138,14 @@ class JoinedArrays(_EqualByArguments):
 
   def join(self, observation: Any) -> np.ndarray:
     """Dicts and tuples as the vector."""
-    return np.concatenate([_vector(observation, *part) for part in self.parts])
+    vectors = []
+    for path, size, start in self.parts:
+      value = part(observation, path)
+      if start is None:
+        vectors.append(np.asarray(value, np.float32).reshape(size))
+      else:
+        vectors.append(one_hot(value, size, start))
+    return np.concatenate(vectors)
 
 
 def part(observation: Any, path: tuple[Any, ...]) -> Any:
@@ -165,50 +156,40 @@ def part(observation: Any, path: tuple[Any, ...]) -> Any:
   return observation
 
 
-def _vector(
-  observation: Any, path: tuple[Any, ...], size: int, start: int | None
-) -> np.ndarray:
-  """A part of an observation, float32 `[size]`; arguments as in `JoinedArrays`."""
-  value, vector = observation, np.zeros(size, np.float32)
-  try:
-    value = part(observation, path)
-    if start is None:
-      return np.asarray(value, np.float32).reshape(size)
-    vector[range(start, start + size).index(np.asarray(value).item())] = 1.0
-  except (KeyError, IndexError, TypeError, ValueError) as error:
-    needed = f"{size} numbers"
-    if start is not None:
-      needed = f"a whole number from {start} to {start + size - 1}"
+def one_hot(number: Any, size: int, start: int) -> np.ndarray:
+  """float32 `[size]` for a whole number, of which `start` is the least."""
+  vector, numbers = np.zeros(size, np.float32), range(start, start + size)
+  value = np.asarray(number)
+  if value.ndim or value.item() not in numbers:
     raise ValueError(
-      f"the observation{_keys(path)} is {value!r:.60}; it must be {needed}"
-    ) from error
+      f"the observation is {number!r:.60}; it must be a whole number from {start} to "
+      f"{start + size - 1}"
+    )
+  vector[numbers.index(value.item())] = 1.0
   return vector
 
 
-def joined(leaves: Iterable[tuple[tuple[Any, ...], Any]]) -> JoinedArrays:
-  """The spec of the vector for specs with their paths.
+def check_real(path: tuple[Any, ...], spec: Any) -> None:
+  """Raises a TypeError if the part of observations is not an array of real numbers."""
+  if not isinstance(spec, dm_env.specs.Array) or spec.dtype.kind not in REAL:
+    raise TypeError(
+      f"the environment's observations{''.join(f'[{key!r}]' for key in path)} are "
+      f"{spec!r:.80}, but agents here take arrays of real numbers: leave them out or "
+      "encode them, for instance with gymnasium.wrappers.FilterObservation or "
+      "TransformObservation."
+    )
 
-  Raises:
-    TypeError: if one of them is not an array of real numbers.
-  """
+
+def joined(leaves: Iterable[tuple[tuple[Any, ...], Any]]) -> JoinedArrays:
+  """The spec of the vector for specs of arrays and whole numbers with their paths."""
   parts: list[tuple[tuple[Any, ...], int, int | None]] = []
   for path, spec in leaves:
     if isinstance(spec, dm_env.specs.DiscreteArray):
-      number = number_of_values("observations", spec.num_values)
-      parts.append((path, number, int(spec.minimum)))
-    elif isinstance(spec, dm_env.specs.Array) and spec.dtype.kind in REAL:
-      parts.append((path, math.prod(spec.shape), None))
+      parts.append((path, number_of_values("observations", spec.num_values), 0))
     else:
-      raise TypeError(
-        f"the part {_keys(path)} of the environment's observations is {spec!r:.60}, "
-        "but agents here take arrays of real numbers: leave it out or encode it, for "
-        "instance with gymnasium.wrappers.FilterObservation or TransformObservation."
-      )
+      start = spec.start if isinstance(spec, OneHotArray) else None
+      parts.append((path, math.prod(spec.shape), start))
   return JoinedArrays(tuple(parts))
-
-
-def _keys(path: tuple[Any, ...]) -> str:
-  return "".join(f"[{key!r}]" for key in path)
 
 
 class CategoricalImage(_EqualByArguments):
@@ -221,25 +202,17 @@ class CategoricalImage(_EqualByArguments):
     self,
     shape: tuple[int, ...],
     channels: tuple[tuple[str, int], ...],
-    left_out: tuple[str, ...] = (),
     name: str | None = None,
   ):
-    """Makes the spec.
-
-    Args:
-      shape, name: of the array.
-      channels: the name and n_c of each channel.
-      left_out: parts of the environment's observations that are not in the image.
-    """
+    """`channels` are the name and n_c of each channel."""
     super().__init__(shape, np.uint8, name)
     self.channels = tuple((str(label), int(number)) for label, number in channels)
-    self.left_out = tuple(left_out)
 
   @property
   def num_categories(self) -> tuple[int, ...]:
     return tuple(number for _, number in self.channels)
 
-  def join(self, observation: Mapping[str, Any]) -> np.ndarray:
+  def join(self, observation: Any) -> np.ndarray:
     """The array of a dict with an `image` of the first channels.
 
     Each of the other channels is a number by its name, the same in all cells.
@@ -392,14 +365,3 @@ def from_record(record: Any) -> EnvironmentSpec:
 
 def _tuples(value: Any) -> Any:
   return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def describe(spec: EnvironmentSpec) -> str:
-  """`observations of uint8 (84, 84, 4) and 6 actions`."""
-  observations = spec.observations
-  kind = f"{np.dtype(observations.dtype).name} {tuple(observations.shape)}"
-  if num_frames(observations) > 1:
-    kind += f" ({num_frames(observations)} frames)"
-  if isinstance(observations, OneHotArray):
-    kind = f"one of {math.prod(observations.shape)} values"
-  return f"observations of {kind} and {spec.actions.num_values} actions"

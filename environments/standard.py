@@ -64,16 +64,13 @@ class StandardEnvironment(dm_env.Environment):
     self._action_type = actions.dtype.type
     self._action_spec = dm_env.specs.DiscreteArray(number, np.int32, actions.name)
     leaves = tree.flatten_with_path(observation_spec or environment.observation_spec())
+    for path, leaf in leaves:
+      specs.check_real(path, leaf)
     self._path: tuple[Any, ...]  # To the only array of a dict or tuple.
     self._path, spec = leaves[0] if len(leaves) == 1 else ((), specs.joined(leaves))
     self._observation_spec = _standard_spec(spec)
-    has_parts = isinstance(spec, specs.JoinedArrays | dm_env.specs.DiscreteArray)
-    self._join: Any = self._observation_spec.join if has_parts else None
-    self._shape = self._observation_spec.shape
-    self._dtype = self._observation_spec.dtype
-    self._check_finite = self._dtype == np.float32 and not isinstance(
-      self._observation_spec, specs.OneHotArray
-    )
+    is_one_hot = isinstance(self._observation_spec, specs.OneHotArray)
+    self._check_finite = self._observation_spec.dtype == np.float32 and not is_one_hot
     self._reset_next_step = True
     self._episode = 0
     self._step = 0
@@ -148,34 +145,23 @@ class StandardEnvironment(dm_env.Environment):
     """A reward or a discount as one number."""
     if isinstance(value, float | int | np.floating):
       return value
-    return self._real(quantity, value, ndim=0).item()
-
-  def _real(self, quantity: str, value: Any, ndim: int | None = None) -> np.ndarray:
-    """`value` as an array; no strings, dates, complex, masked or missing numbers."""
-    array = value if type(value) is np.ndarray else np.asarray(value)
-    is_real = array.dtype.kind in specs.REAL and not isinstance(
-      value, np.ma.MaskedArray
-    )
-    if is_real and ndim in (None, array.ndim):
-      return array
-    text, needed = (
-      " ".join(repr(value).split()),
-      "numbers" if ndim is None else "number",
-    )
-    raise self._error(
-      f"the environment returned {text:.60} as the {quantity}, and not real {needed}",
-      TypeError,
-    )
+    array = np.asarray(value)
+    if array.ndim or array.dtype.kind not in specs.REAL:
+      text = " ".join(repr(value).split())
+      raise self._error(
+        f"the environment returned {text:.60} as the {quantity}, and not a real number",
+        TypeError,
+      )
+    return array.item()
 
   def _observe(self, observation: Any) -> np.ndarray:
-    observation = specs.part(observation, self._path)
-    if self._join is None:
-      array = self._converted(self._real("observation", observation))
-    else:
-      try:
-        array = self._join(observation)
-      except ValueError as error:
-        raise self._error(str(error)) from error
+    try:
+      observation = specs.part(observation, self._path)
+      array = encodings.to_array(self._observation_spec, observation)
+      array = np.array(array, order="C")
+    except (KeyError, TypeError, ValueError) as error:
+      kind = TypeError if isinstance(error, TypeError) else ValueError
+      raise self._error(str(error), kind) from error
     # If x has a NaN or an infinity, x·x is not finite; it takes a third of the time of
     # np.isfinite(x).all(). x·x may also overflow: only then does the second check run.
     if (
@@ -184,23 +170,6 @@ class StandardEnvironment(dm_env.Environment):
       and not np.isfinite(array).all()
     ):
       raise self._non_finite("observation", array[~np.isfinite(array)][0])
-    return array
-
-  def _converted(self, observation: np.ndarray) -> np.ndarray:
-    """A copy with the dtype and shape of the spec."""
-    array = np.array(observation, self._dtype)
-    if self._dtype == np.uint8 != observation.dtype and (array != observation).any():
-      raise self._error(
-        "the environment returned an observation with values that its spec's dtype, "
-        "uint8, cannot hold"
-      )
-    if array.shape != self._shape:
-      array = np.ascontiguousarray(specs.to_image(array))
-    if array.shape != self._shape:
-      raise self._error(
-        f"the environment returned an observation of shape {observation.shape}, which "
-        f"is not that of its spec, {self._shape}"
-      )
     return array
 
   def observation_spec(self) -> dm_env.specs.Array:
@@ -219,13 +188,6 @@ class StandardEnvironment(dm_env.Environment):
     self._environment.close()
 
 
-def unwrap(environment: dm_env.Environment) -> dm_env.Environment:
-  """The environment within a `StandardEnvironment`, or the environment itself."""
-  if isinstance(environment, StandardEnvironment):
-    return environment.raw
-  return environment
-
-
 def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
   """The environment's own metrics; call it after an episode's last step.
 
@@ -235,7 +197,7 @@ def episode_metrics(environment: dm_env.Environment) -> dict[str, float]:
   `total_bad_episodes` (those in which the agent went left on the way to the goal) and
   `denoised_return` (how often it found the treasure). Empty for all others.
   """
-  raw = unwrap(environment)
+  raw = getattr(environment, "raw", environment)
   info = getattr(raw, "episode_metrics", None) or getattr(raw, "bsuite_info", None)
   return {key: float(value) for key, value in info().items()} if info else {}
 
@@ -246,20 +208,11 @@ def seed_global_generators(seed: int) -> None:
   np.random.seed(seed % 2**32)
 
 
-def _standard_spec(spec: Any) -> dm_env.specs.Array:
-  """The spec of observations that agents receive, for an environment's own spec.
-
-  Raises:
-    TypeError: if it is not one of an array of real numbers, or of a whole number.
-  """
+def _standard_spec(spec: dm_env.specs.Array) -> dm_env.specs.Array:
+  """The spec of observations that agents receive, for an environment's own spec."""
   if isinstance(spec, (specs.OneHotArray, *specs.JOINING)):
     return spec
   if isinstance(spec, dm_env.specs.DiscreteArray):
     number = specs.number_of_values("observations", spec.num_values)
-    return specs.OneHotArray((number,), spec.name, start=int(spec.minimum))
-  if not isinstance(spec, dm_env.specs.Array) or spec.dtype.kind not in specs.REAL:
-    raise TypeError(
-      f"the environment's observations are {spec!r:.80}, but agents here take arrays "
-      "of real numbers: encode them as such."
-    )
+    return specs.OneHotArray((number,), spec.name)
   return encodings.Dense(spec).spec

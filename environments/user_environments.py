@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import dm_env
 
-from explorax import environments, notation
-from explorax.environments import errors, settings, standard
+from explorax import notation
+from explorax.environments import settings, standard
 
 if TYPE_CHECKING:
   import gymnasium
@@ -71,14 +71,7 @@ def load(
       f"arguments behind its name, as in '{name}/size=8': {error}."
     ) from error
   standard.seed_global_generators(seed)
-  try:
-    return wrap(function(**arguments), seed=seed)
-  except SystemExit as error:
-    raise ValueError(f"'{name}' raised SystemExit.") from error
-  except TypeError as error:
-    if errors.users_line(error):  # It is of the user's own code.
-      raise
-    raise TypeError(f"'{name}' ({errors.definition(function)}): {error}") from error
+  return wrap(function(**arguments), seed=seed)
 
 
 def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
@@ -103,16 +96,19 @@ def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
     standard.seed_global_generators(seed)
     return standard.StandardEnvironment(environment)
   if gymnasium is not None and isinstance(environment, gymnasium.Env):
-    return environments.gymnasium_environments.wrap(environment, seed=seed)
+    from explorax.environments import gymnasium_environments  # noqa: PLC0415
+
+    return gymnasium_environments.wrap(environment, seed=seed)
   if gymnasium is not None and isinstance(environment, gymnasium.vector.VectorEnv):
     raise TypeError(
       f"a {type(environment).__name__} is a vector of {environment.num_envs} "
       "environments; give a single one: num_envs of the run makes several of it."
     )
-  pure = environments.gymnax_adapter.adapt(environment)
+  from explorax.environments import gymnax_adapter, jax_adapter  # noqa: PLC0415
+
+  pure = gymnax_adapter.adapt(environment)
   if pure is not None:
-    jax_environment = environments.jax_adapter.JaxEnvironment(*pure, seed=seed)
-    return standard.StandardEnvironment(jax_environment)
+    return standard.StandardEnvironment(jax_adapter.JaxEnvironment(*pure, seed=seed))
   kind = f"{type(environment).__module__}.{type(environment).__qualname__}"
   raise TypeError(
     "expected an environment: a dm_env.Environment, a gymnasium.Env or an object whose "

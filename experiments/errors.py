@@ -20,6 +20,7 @@ _EXTRAS = {
   "tensorboardX": "agents",
   **dict.fromkeys(("markdown_it", "matplotlib"), "plots"),
   **dict.fromkeys(("bsuite", "pandas"), "bsuite"),
+  **dict.fromkeys(("ale_py", "cv2"), "atari"),
   "ray": "distributed",
 }
 

@@ -184,8 +184,7 @@ def checked(configs: Configs, console: console_lib.Console) -> list[Any]:
     SetUpError: if one cannot start, or none is left.
   """
   mnist = [config for config in configs if config.env.startswith("bsuite:mnist")]
-  files = environments_lib.bsuite_mnist
-  if mnist and (problem := files.problem(files.directory())):
+  if mnist and (problem := environments_lib.bsuite_environments.missing_mnist()):
     console.line(f"bsuite's mnist is left out: {problem}.")
     configs = [config for config in configs if config not in mnist]
     if not configs:

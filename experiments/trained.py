@@ -23,6 +23,7 @@ from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import (
   atari_profiles,
+  encodings,
   specs,
   user_environments,
 )
@@ -203,9 +204,9 @@ def _check_spec(
   """Refuses an environment with other observations or actions."""
   if spec == other_spec:
     return
-  ours, theirs = specs.describe(spec), specs.describe(other_spec)
-  if ours == theirs:
-    ours, theirs = f"{spec.observations}", f"{other_spec.observations}"
+  ours, theirs = (
+    f"{x.observations} and {x.actions.num_values} actions" for x in (spec, other_spec)
+  )
   raise errors.SetUpError(
     f"the agent was trained in {env}, with {ours}; {other} has {theirs}."
   )
@@ -405,19 +406,16 @@ class Policy:
     self, observation: Any, reward: Any, first: Any
   ) -> tuple[dm_env.TimeStep, types.State, bool]:
     """What the core takes, with a leading axis, and whether the caller's has one."""
-    array = self._array(observation)
-    shape = tuple(self.spec.observations.shape)
-    is_batch = array.ndim == len(shape) + 1
-    batch = array if is_batch else array[None]
-    if batch.shape[1:] != shape:
+    try:
+      batch, is_batch = encodings.to_batch(self.spec.observations, observation)
+    except ValueError as error:
       raise ValueError(
-        f"the observation has the shape {array.shape}; the agent of {self.env} takes "
-        f"{shape}, or a batch of such with a leading axis."
-      )
+        f"{error}, which the agent of {self.env} takes, alone or in a batch."
+      ) from error
     if self.state is not None and len(batch) != self._batch_size:
       raise ValueError(
-        f"the observation has the shape {array.shape}, and that of the last call had "
-        "another batch size: call reset() first."
+        f"the batch size is {len(batch)}, and that of the last call was "
+        f"{self._batch_size}: call reset() first."
       )
     begins = np.asarray(self.state is None if first is None else first, bool)
     begins = np.broadcast_to(begins, len(batch))
@@ -434,20 +432,3 @@ class Policy:
     key = jax.random.fold_in(jax.random.PRNGKey(self._seed), self._episode)
     keys = jax.random.split(key, len(batch)) if is_batch else key[None]
     return timestep, jax.vmap(lambda key: self._init(key, 0, 1))(keys), is_batch
-
-  def _array(self, observation: Any) -> np.ndarray:
-    """An observation of the environment as one array."""
-    spec = self.spec.observations
-    has_parts = isinstance(spec, specs.JoinedArrays | specs.CategoricalImage)
-    if has_parts and isinstance(observation, Mapping | tuple):
-      observation = spec.join(observation)
-    elif isinstance(observation, Mapping) and len(observation) == 1:
-      (observation,) = observation.values()
-    array, shape = np.asarray(observation), tuple(spec.shape)
-    if array.ndim and shape not in (array.shape, array.shape[1:]):
-      image = specs.to_image(array)
-      if image.shape == shape:
-        return image
-      return np.stack([specs.to_image(np.asarray(each)) for each in array])
-    is_number = isinstance(spec, specs.OneHotArray) and not array.ndim
-    return spec.join(array) if is_number else array

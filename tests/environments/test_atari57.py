@@ -1,11 +1,14 @@
-"""Scores on Atari-57, by hand and against plain loops."""
+"""Scores on Atari-57 by hand, and names of games and profiles; none needs ale-py."""
 
-import numpy as np
+import dataclasses
+
 import pytest
 
-from explorax.environments import atari57
+from explorax import environments
+from explorax.environments import atari57, atari_profiles
 
 pytestmark = pytest.mark.ops
+DQN, NGU = (atari_profiles.PROFILES[name] for name in ("dqn", "ngu"))
 
 
 def test_human_normalised_scores_by_hand():
@@ -28,15 +31,10 @@ def test_the_table_has_57_games_in_which_humans_are_better():
 
 
 @pytest.mark.parametrize(
-  ("game", "score", "message"),
-  [
-    ("pongg", 1.0, "Did you mean pong"),
-    ("Pooyan", 1.0, "cannot be normalised"),
-    ("pong", float("nan"), "nan"),
-  ],
+  ("game", "score"), [("pongg", 1.0), ("Pooyan", 1.0), ("pong", float("nan"))]
 )
-def test_unknown_games_and_invalid_scores_are_refused(game, score, message):
-  with pytest.raises(ValueError, match=message):
+def test_unknown_games_and_invalid_scores_are_refused(game, score):
+  with pytest.raises(ValueError, match=game):
     atari57.human_normalised_score(game, score)
 
 
@@ -50,9 +48,46 @@ def test_published_scores():
   assert games - set(atari57.references()) == set(atari57.BEYOND)
 
 
-def test_relative_improvements_by_hand():
-  assert atari57.relative_improvement(0.8, 0.2) == pytest.approx(300.0)
-  # Better than a baseline that is worse than random play is an improvement.
-  assert atari57.relative_improvement(0.1, -0.1) == pytest.approx(200.0)
-  assert atari57.relative_improvement(0.5, 0.0) == float("inf")
-  assert np.isnan(atari57.relative_improvement(0.0, 0.0))
+@pytest.mark.parametrize(
+  ("name", "profile"),
+  [
+    ("Pong", DQN),
+    ("Pong/ngu", NGU),
+    ("Pong/sticky=0.25", dataclasses.replace(DQN, sticky=0.25)),
+    (
+      "Pong/ngu,life_loss=true,noops=0",
+      dataclasses.replace(NGU, life_loss=True, noops=0),
+    ),
+  ],
+)
+def test_names_of_games_and_profiles(name, profile):
+  assert atari_profiles.parse(name) == ("Pong", profile)
+
+
+def test_the_papers_profiles():
+  """Table 8 of Badia et al.; Mnih et al. 2015; appendix C of Dabney et al."""
+  assert {name: p.shape for name, p in atari_profiles.PROFILES.items()} == {
+    "dqn": (84, 84, 4),
+    "ngu": (84, 84, 1),
+    "rgb": (210, 160, 3),
+  }
+  for profile in atari_profiles.PROFILES.values():
+    assert (profile.action_repeat, profile.noops) == (4, 30)
+    assert profile.max_frames == 30 * 60 * 60
+    assert not profile.life_loss and profile.sticky == 0.0
+  assert NGU.full_actions and not DQN.full_actions
+
+
+@pytest.mark.parametrize(
+  ("name", "message"),
+  [
+    ("Pong/ngus", "Did you mean ngu"),
+    ("Pong/", "dqn, ngu, rgb"),
+    ("Pong/ngu,stick=1", "Did you mean sticky"),
+    ("Pong/sticky=1", "sticky"),
+    ("Pong/max_frames=33", "33"),
+  ],
+)
+def test_unknown_names_are_refused(name, message):
+  with pytest.raises(ValueError, match=message):
+    environments.make(f"atari:{name}", seed=0)

@@ -4,13 +4,10 @@ Whatever keeps an observation or a reward for later has a copy.
 """
 
 import fakes
-import gymnasium
 import jax
 import numpy as np
 
 import explorax
-from explorax.agents.bonuses import ngu
-from explorax.agents.bonuses.wrappers import gymnasium_wrapper
 
 
 def fresh(array, buffer):
@@ -46,41 +43,11 @@ class Walk(fakes.FakeEnvironment):
     return timestep._replace(reward=reward)
 
 
-class GymWalk(gymnasium.Env):
-  action_space = gymnasium.spaces.Discrete(2)
-  observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,))
-
-  def __init__(self, give):
-    self._walk = Walk(give)
-
-  def reset(self, *, seed=None, options=None):
-    return self._walk.reset().observation, {}
-
-  def step(self, action):
-    timestep = self._walk.step(action)
-    return timestep.observation, timestep.reward, timestep.last(), False, {}
-
-
 def every_way(compute):
   """The result of `compute` is the same for all three environments."""
   expected, *others = [compute(give) for give in (fresh, reused, read_only)]
   for other in others:
     np.testing.assert_array_equal(other, expected)
-
-
-def test_a_bonus_around_gymnasium():
-  bonus = ngu.NeverGiveUp(hidden_sizes=(4,), embedding_size=3, memory_capacity=9)
-
-  def bonuses(give):
-    env = gymnasium_wrapper.BonusWrapper(GymWalk(give), bonus, beta=1.0)
-    rewards = []
-    for step in range(14):
-      if step % 6 == 0:
-        env.reset()
-      rewards.append(env.step(step % 2)[1])
-    return rewards
-
-  every_way(bonuses)
 
 
 def test_whole_runs_with_evaluations():

@@ -40,9 +40,6 @@ MODULE = """
   def make_broken():
     raise RuntimeError("of the user's own")
 
-  def make_exit():
-    raise SystemExit(3)
-
   class make_specless(fakes.FakeEnvironment):
     def action_spec(self):
       return {}["actions"]
@@ -97,7 +94,6 @@ def test_functions_and_classes_of_the_users_own():
     ("deep_sea/0", ValueError, "Did you mean bsuite:deep_sea/0"),
     ("Pong", ValueError, "Did you mean atari:Pong"),
     (":make", ValueError, "kind:name"),
-    ("userpackage.envs:make_exit", ValueError, "make_exit' raised SystemExit"),
   ],
 )
 def test_names_that_make_no_environment_are_refused(name, kind, message):

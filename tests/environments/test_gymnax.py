@@ -299,11 +299,6 @@ def test_environments_of_no_protocol_are_refused():
     def step(self, action):
       raise AssertionError
 
-  class Team(FourValues):
-    def step(self, key, state, action):
-      observation, state, reward, done = super().step(key, state, action)
-      return observation, state, jnp.stack([reward, reward]), done
-
   class Keyed(FourValues):
     def reset(self, key, params):
       return jnp.zeros(2), jax.random.key(3)
@@ -315,7 +310,6 @@ def test_environments_of_no_protocol_are_refused():
     (OldWrapper, "loses the last observation"),
     (Continuous, "discretise continuous actions"),
     (Stateful, r"step\(action\) is no pure function of JAX"),
-    (Team, r"returns 'reward' of shape \(2,\)"),
     (Keyed, "contains a typed key"),
   ):
     with pytest.raises(TypeError, match=message):

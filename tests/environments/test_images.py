@@ -68,19 +68,14 @@ def test_images_have_their_channels_last(shape, encoded):
     np.testing.assert_array_equal(expected, image.transpose(1, 2, 0))
 
 
-@pytest.mark.parametrize(
-  ("shape", "encoded"),
-  [((64, 64, 3), (64, 64, 3)), ((3, 64, 64), (64, 64, 3)), ((3, 9, 9), (3, 9, 9))],
-)
-def test_floats_are_images_if_their_sides_are_those_of_a_picture(shape, encoded):
-  assert specs.to_image(np.zeros(shape, np.float32)).shape == encoded
-
-
 def test_frames_are_joined_along_the_channels():
   frames = np.random.default_rng(0).integers(256, size=(4, 6, 7, 3), dtype=np.uint8)
   image = specs.to_image(frames)
   for frame in range(4):
     np.testing.assert_array_equal(image[..., 3 * frame : 3 * frame + 3], frames[frame])
+  # Floats are images if their sides are those of a picture.
+  assert specs.to_image(np.zeros((3, 64, 64), np.float32)).shape == (64, 64, 3)
+  assert specs.to_image(np.zeros((3, 9, 9), np.float32)).shape == (3, 9, 9)
 
 
 PARTS = SPACES.Dict(
@@ -107,7 +102,7 @@ def test_dicts_and_tuples_become_one_vector():
   spec.validate(observation)
   # What the environment gives is encoded alike.
   counted = made.raw.reset().observation
-  np.testing.assert_array_equal(environments.make_encoding(spec)(counted), observation)
+  np.testing.assert_array_equal(encodings.to_array(spec, counted), observation)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +137,7 @@ def test_specs_of_dm_env_in_dicts_are_joined():
 
   made = environments.wrap(Parts(), seed=0)
   assert made.reset().observation.tolist() == [1.0, 2.0, 0.5]
-  with pytest.raises(
-    ValueError, match=r"at step 1 of episode 1, the observation\['y'\] is"
-  ):
+  with pytest.raises(ValueError, match=r"at step 1 of episode 1, 'y'"):
     made.step(0)
 
 
@@ -155,3 +148,25 @@ def test_parts_that_are_no_numbers_are_refused():
     environments.wrap(env, seed=0)
   filtered = gymnasium.wrappers.FilterObservation(env, ["image"])
   assert environments.wrap(filtered, seed=0).reset().observation.shape == (40, 40, 3)
+
+
+@pytest.mark.parametrize(
+  ("spec", "one"),
+  [
+    (dm_env.specs.Array((2,), np.float32), [0.5, 1.5]),
+    (dm_env.specs.Array((40, 40, 3), np.uint8), np.ones((3, 40, 40))),
+    (dm_env.specs.Array((40, 40, 1), np.uint8), np.ones((40, 40))),
+    (specs.OneHotArray((4,), start=2), 5),
+  ],
+)
+def test_a_batch_of_raw_observations_is_converted_one_by_one(spec, one):
+  expected = encodings.to_array(spec, one)
+  spec.validate(expected)
+  single, is_batch = encodings.to_batch(spec, one)
+  assert not is_batch
+  np.testing.assert_array_equal(single, expected[None])
+  many, is_batch = encodings.to_batch(spec, np.stack([one] * 3))
+  assert is_batch
+  np.testing.assert_array_equal(many, np.stack([expected] * 3))
+  with pytest.raises(ValueError, match=r"has the shape \(3, 9\)"):
+    encodings.to_batch(spec, np.zeros((3, 9)))

@@ -16,24 +16,6 @@ def picture_of(environment: dm_env.Environment) -> np.ndarray | None:
   return rendering.picture(environment, environment.reset())
 
 
-class Observing(fakes.FakeEnvironment):
-  """Shows one image for ever, of a spec of its own."""
-
-  def __init__(self, image: np.ndarray, spec: dm_env.specs.Array):
-    super().__init__()
-    self._image, self._spec = image, spec
-
-  def _observation(self) -> np.ndarray:
-    return self._image
-
-  def observation_spec(self) -> dm_env.specs.Array:
-    return self._spec
-
-
-def observing(image: np.ndarray) -> Observing:
-  return Observing(image, dm_env.specs.Array(image.shape, image.dtype))
-
-
 def test_a_one_hot_matrix_is_white_where_the_agent_is():
   drawn = picture_of(fakes.FakeEnvironment(observation_shape=(5, 5), one_hot=True))
   assert drawn.sum() == 3 * 255 and drawn[0, 0].tolist() == [255] * 3
@@ -41,13 +23,12 @@ def test_a_one_hot_matrix_is_white_where_the_agent_is():
 
 
 def test_an_image_observation_is_its_picture():
-  image = np.random.default_rng(0).integers(0, 256, (6, 7, 4), np.uint8)
-  np.testing.assert_array_equal(picture_of(observing(image))[..., 1], image[..., -1])
-
-
-def _rendering(environment, render):
-  environment.render = render
-  return environment
+  environment = environments.make("jax:breakout", seed=0)
+  timestep = environment.reset()
+  drawn = rendering._of_observation(
+    environment.observation_spec(), timestep.observation
+  )
+  np.testing.assert_array_equal(drawn[..., 1], timestep.observation[..., -1])
 
 
 class Box(gymnasium.Env):
@@ -105,4 +86,6 @@ def test_gymnasium_draws_where_it_is_asked_to(registered):
 @pytest.mark.parametrize("wrong", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3)), ""])
 def test_other_arrays_are_no_pictures(wrong):
   with pytest.raises(ValueError, match=r"render\(\)"):
-    picture_of(_rendering(fakes.fake(), lambda: wrong))
+    environment = fakes.fake()
+    environment.render = lambda: wrong
+    picture_of(environment)

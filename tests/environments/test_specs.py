@@ -84,10 +84,7 @@ def test_an_image_and_its_state_are_joined_and_taken_apart():
     (specs.OneHotArray((2, 2), "x", lower_triangle=True), {"lower_triangle": False}),
     (WITH_STATE, {"entries": ("x",)}),
     (specs.StackedFrames((3, 4, 6), np.uint8, 3, "x"), {"num_frames": 2}),
-    (
-      specs.CategoricalImage((7, 7, 1), (("object", 4),), ("mission",)),
-      {"left_out": ()},
-    ),
+    (specs.CategoricalImage((7, 7, 1), (("object", 4),)), {"channels": ()}),
     (specs.JoinedArrays(((("a", 0), 2, None), (("b",), 3, 1))), {"parts": ()}),
   ],
 )

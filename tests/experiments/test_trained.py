@@ -223,7 +223,7 @@ def test_knows_what_it_was_trained_in(path):
 def test_refuses_in_a_sentence(capsys):
   policy = explorax.load("bootstrapped_dqn")
   policy.act(0)
-  for observation, text in ((np.zeros(9), "shape"), (99, "99")):
+  for observation, text in ((np.zeros((2, 9)), "shape"), (99, "99")):
     with pytest.raises(ValueError, match=text):
       policy.act(observation)
   with pytest.raises(ValueError, match="reset"):
