@@ -27,13 +27,12 @@ _OF_A_COMMAND = {
   *("output", "workers", "logger", "callback", "ray_address"),
   *("checkpoint_every", "checkpoint_minutes", "checkpoint_replay"),
 }
-# What may differ from the run that a command resumes; the limits may only grow. The
-# agent's settings are compared as its config.
+# What may differ from the run that a command resumes. The agent's settings are compared
+# as its config.
 MAY_CHANGE_ON_RESUME = _OF_A_COMMAND | {
   *("settings", "episodes", "steps", "log_every", "num_actors"),
   *("eval_every", "eval_episodes", "eval_steps", "video"),
 }
-_LIMITS = ("episodes", "steps")
 # What an agent of the user's own does not take.
 _OF_OUR_AGENTS = (
   *("settings", "runner", "num_envs", "init_weights", "video"),
@@ -313,9 +312,9 @@ def is_record(content: Any) -> bool:
 def check_resumable(
   path: pathlib.Path, recorded: Mapping[str, Any], requested: Mapping[str, Any]
 ) -> bool:
-  """Refuses to resume a run with different settings, except for a later end.
+  """Refuses to resume a run with settings that may not change, with both values.
 
-  Returns whether the end is later than that of the run.
+  Returns whether the command asks for a later end than the run had.
 
   Args:
     path: the run's directory, as it was given.
@@ -329,19 +328,17 @@ def check_resumable(
     for top in ("config", *sorted(names))
     for name, old, new in _differences(top, recorded.get(top), requested.get(top))
   ]
-  changes += [
-    f"{name} is {recorded.get(name)} there, but only {requested.get(name)} here"
-    for name in _LIMITS
-    if _limit(requested, name) < _limit(recorded, name)
-  ]
   if changes:
-    more = f" and {len(changes) - 5} more" if len(changes) > 5 else ""
     raise errors.OutputError(
       f"--output={path} already holds a run with other settings: "
-      f"{'; '.join(changes[:5])}{more}. Choose another --output for a new run; or "
-      f"resume that one with --config={path / 'config.json'} --output={path}."
+      f"{'; '.join(changes[:5])}. Choose another --output for a new run; or resume "
+      f"that one with --config={path / 'config.json'} --output={path}."
     )
-  return any(_limit(requested, name) > _limit(recorded, name) for name in _LIMITS)
+  ends = [
+    (requested.get(limit) or math.inf, recorded.get(limit) or math.inf)
+    for limit in ("episodes", "steps")
+  ]
+  return any(later > earlier for later, earlier in ends)
 
 
 def _differences(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -351,11 +348,6 @@ def _differences(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]
       yield from _differences(f"{name}.{key}", old.get(key), new.get(key))
   elif json.dumps(old) != json.dumps(new):
     yield name, old, new
-
-
-def _limit(record: Mapping[str, Any], name: str) -> float:
-  value = record.get(name)
-  return math.inf if value is None else value
 
 
 def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 import textwrap
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from absl import flags as absl_flags
@@ -52,19 +52,13 @@ def of(*classes: type) -> dict[str, Flag]:
   return flags
 
 
-def parse(
-  argv: Sequence[str],
-  *classes: type,
-  positional: str = "",
-  defaults: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+def parse(argv: Sequence[str], *classes: type, positional: str = "") -> dict[str, Any]:
   """The value of each flag; keeps no global state.
 
   Args:
     argv: the command line without the program's name.
     *classes: dataclasses whose fields are flags; a tuple may be given repeatedly.
     positional: the name under which positional arguments are returned; '' refuses them.
-    defaults: values of flags that are not given, in place of their fields' defaults.
 
   Raises:
     SetUpError: in one sentence, for an unknown flag or an invalid value.
@@ -79,7 +73,6 @@ def parse(
       define = absl_flags.DEFINE_multi_string
     define(name, None, "", flag_values=defined)
   values = {name: flag.field.default for name, flag in known.items()}
-  values |= {name: value for name, value in (defaults or {}).items() if name in known}
   try:
     rest = defined(["explorax", *argv])[1:]
     for name, flag in known.items():

@@ -85,9 +85,7 @@ def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   if any(flags[name] for name in ("list_agents", "list_envs", "list_settings")):
     return command.show(_listing(flags))
   if flags["config"]:
-    earlier = _of_file(flags)
-    flags = flags_lib.parse(argv, *_FLAGS, command.Common, defaults=earlier)
-    flags["set"] = earlier["set"]
+    flags = flags_lib.parse([*_of_file(flags), *argv], *_FLAGS, command.Common)
   config = config_lib.from_flags(flags)
   if not config.has_user_agent:
     config_lib.check_agent(config.agent)
@@ -126,8 +124,8 @@ def _listing(flags: dict[str, Any]) -> str:
   return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
 
 
-def _of_file(flags: dict[str, Any]) -> dict[str, Any]:
-  """The settings of an earlier run, from its config.json, which imports nothing.
+def _of_file(flags: dict[str, Any]) -> list[str]:
+  """The flags of an earlier run, from its config.json, which imports nothing.
 
   Raises:
     SetUpError: if it cannot be read, or names code that the command line does not.
@@ -152,8 +150,13 @@ def _of_file(flags: dict[str, Any]) -> dict[str, Any]:
       settings_lib.apply(config, flags["set"], recorded=earlier.settings)
   except (OSError, ValueError, TypeError) as error:
     raise errors.SetUpError(f"--config={path} cannot be used: {error}") from error
-  settings = (*earlier.settings, *flags["set"])
-  return {**earlier.chosen(), "seeds": earlier.num_seeds, "set": settings}
+  names = {x.field.name: name for name, x in flags_lib.of(config_lib.RunConfig).items()}
+  return [
+    f"--{names[field]}={x}"
+    for field, value in earlier.chosen().items()
+    for x in (value if isinstance(value, tuple) else [value])
+    if field != "output"
+  ]
 
 
 if __name__ == "__main__":
