@@ -1,6 +1,5 @@
 """What figures compute by training agents: one `train`, and what is made of a run."""
 
-import collections
 import dataclasses
 import math
 import time
@@ -27,15 +26,14 @@ class Record:
   Attributes:
     episodes: seed → the episodes of training.
     evaluations: seed → the evaluations.
-    step_seconds: processor time of an environment step of one seed, with acting and
-      learning, over the second half of the run. NaN if it has too few episodes.
+    env_steps: of a seed so far.
   """
-
-  step_seconds = math.nan
 
   def __init__(self, seeds: Sequence[int]):
     self.episodes: dict[int, list[common.Episode]] = {seed: [] for seed in seeds}
     self.evaluations: dict[int, list[common.Evaluation]] = {x: [] for x in seeds}
+    self.env_steps = 0
+    self._times: dict[int, float] = {}  # Environment steps → processor time.
 
   def add_episode(self, episode: common.Episode) -> None:
     self.episodes[episode.seed].append(episode)
@@ -46,6 +44,20 @@ class Record:
   def has_ended(self) -> bool:
     """Ends the run before its limits when it is true."""
     return False
+
+  def measure(self) -> None:
+    """Notes the processor time that the environment steps so far have taken."""
+    self._times.setdefault(self.env_steps, time.process_time())
+
+  def step_seconds(self) -> float:
+    """Processor time of an environment step of one seed, with acting and learning.
+
+    Over the second half of the run; NaN if it has too few episodes.
+    """
+    steps, seconds = np.array([*self._times.items()]).T
+    middle = np.argmax(steps >= steps[-1] / 2)
+    count = len(self.episodes) * (steps[-1] - steps[middle])
+    return float((seconds[-1] - seconds[middle]) / count) if count else math.nan
 
   def per_seed(
     self, episode_score: Callable[[common.EvaluationEpisode], float]
@@ -93,27 +105,24 @@ def train(
   else:
     changes = tuple(settings.get("changes", ()))
     run = {"agent": settings["agent"], "settings": changes, **run}
-  run_config = config_lib.RunConfig(
-    **{"runner": "device", "seed": seeds[0], "num_seeds": len(seeds), **run}
-  )
-  clock = _Clock(run_config.steps or math.inf)
+  run = {"runner": "device", "seed": seeds[0], "num_seeds": len(seeds), **run}
 
-  def count(episode: common.Episode) -> None:
-    clock.env_steps = episode.env_steps
+  def add(episode: common.Episode) -> None:
+    record.env_steps = episode.env_steps
     record.add_episode(episode)
 
   def begin(activity: common.Activity) -> None:
     if activity.name == common.EVALUATING:
-      clock.measure()
+      record.measure()
 
   def ended() -> bool:
-    clock.measure()
+    record.measure()
     return record.has_ended()
 
   results = session.train(
-    run_config,
+    config_lib.RunConfig(**run),
     common.Hooks(
-      on_episode=count,
+      on_episode=add,
       on_evaluation=record.add_evaluation,
       on_activity=begin,
       ended=ended,
@@ -122,27 +131,7 @@ def train(
   )
   if any(result.interrupted for result in results.values()):
     raise pool.StoppedError
-  record.step_seconds = clock.step_seconds() / len(seeds)
   return record
-
-
-class _Clock:
-  """Processor time of the second half of a run."""
-
-  def __init__(self, length: float):
-    self.env_steps = 0
-    self._length = length
-    self._middle = self._end = 0, time.process_time()
-
-  def measure(self) -> None:
-    if self.env_steps > self._end[0]:
-      self._end = self.env_steps, time.process_time()
-      if 2 * self._middle[0] < self._length:
-        self._middle = self._end
-
-  def step_seconds(self) -> float:
-    steps, seconds = (y - x for x, y in zip(self._middle, self._end, strict=True))
-    return seconds / (steps or math.nan)
 
 
 class Solved(Record):
@@ -157,20 +146,38 @@ class Solved(Record):
   def __init__(
     self,
     settings: figures.Settings,
-    rule: Callable[[], environments.SolvedRule],
+    rule: Callable[[], Any],
     metrics: Callable[[common.Episode], Mapping[str, float]] = lambda x: x.metrics,
   ):
+    """Prepares a run with the settings' `seeds`, `max_episodes` and `until`.
+
+    Args:
+      settings: of the task.
+      rule: makes a seed's `environments.SolvedRule`.
+      metrics: of an episode.
+    """
+    super().__init__(settings["seeds"])
     self._until, self._limit = settings.get("until"), settings["max_episodes"]
-    self._seeds = {
-      x: _Progress(rule(), self._until, self._limit) for x in settings["seeds"]
-    }
+    self._seeds = {seed: _Progress(rule()) for seed in settings["seeds"]}
     self._metrics = metrics
 
   def add_episode(self, episode: common.Episode) -> None:
-    self._seeds[episode.seed].add(self._metrics(episode))
+    seed, metrics = self._seeds[episode.seed], self._metrics(episode)
+    if self._is_done(seed):
+      return
+    seed.treasures.append(metrics["denoised_return"])
+    seed.rule.add_episode(len(seed.treasures), metrics)
+    rate = sum(seed.treasures[-_WINDOW:]) / _WINDOW
+    if self._until is not None and rate >= self._until * seed.rule.best_rate:
+      seed.mastered = seed.mastered or len(seed.treasures)
 
   def has_ended(self) -> bool:
-    return all(seed.has_ended() for seed in self._seeds.values())
+    return all(map(self._is_done, self._seeds.values()))
+
+  def _is_done(self, seed: "_Progress") -> bool:
+    solved = seed.rule.treasure_episode is not None
+    done = solved and (self._until is None or seed.mastered > 0)
+    return done or len(seed.treasures) >= self._limit
 
   def results(self) -> figures.Results:
     """For each seed, int32 `[S]`.
@@ -184,8 +191,8 @@ class Solved(Record):
     results = {
       "solved": [seed.rule.treasure_episode or 0 for seed in seeds],
       "by_bsuite": [seed.rule.solved_episode or 0 for seed in seeds],
-      "episodes": [seed.episodes for seed in seeds],
-      "treasures": [seed.treasures for seed in seeds],
+      "episodes": [len(seed.treasures) for seed in seeds],
+      "treasures": [sum(seed.treasures) for seed in seeds],
     }
     if self._until is not None:
       results["mastered"] = [seed.mastered for seed in seeds]
@@ -194,33 +201,24 @@ class Solved(Record):
 
 @dataclasses.dataclass
 class _Progress:
-  """A seed of `Solved`."""
+  """Of a seed: the treasures of its episodes, and the one in which it mastered."""
 
-  rule: environments.SolvedRule
-  until: float | None
-  limit: int
-  episodes: int = 0
-  treasures: float = 0.0
+  rule: Any
+  treasures: list[float] = dataclasses.field(default_factory=list)
   mastered: int = 0
-  last: collections.deque[float] = dataclasses.field(
-    default_factory=lambda: collections.deque(maxlen=_WINDOW)
-  )
 
-  def has_ended(self) -> bool:
-    solved = self.rule.treasure_episode is not None
-    done = solved and (self.until is None or self.mastered > 0)
-    return done or self.episodes >= self.limit
 
-  def add(self, metrics: Mapping[str, float]) -> None:
-    if self.has_ended():
-      return
-    self.episodes += 1
-    self.treasures += metrics["denoised_return"]
-    self.last.append(metrics["denoised_return"])
-    self.rule.add_episode(self.episodes, metrics)
-    rate = sum(self.last) / _WINDOW
-    if self.until is not None and rate >= self.until * self.rule.best_rate:
-      self.mastered = self.mastered or self.episodes
+def until_solved(
+  settings: figures.Settings,
+  rule: Callable[[], Any],
+  metrics: Callable[[common.Episode], Mapping[str, float]] = lambda x: x.metrics,
+  **training: Any,
+) -> figures.Results:
+  """Trains a task's seeds until they solve a problem; see `Solved` and `train`."""
+  record = Solved(settings, rule, metrics)
+  limit = {"episodes": settings["max_episodes"], "eval_episodes": 0}
+  train(settings, record, **limit, **training)
+  return record.results()
 
 
 def windows(

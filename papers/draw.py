@@ -11,21 +11,13 @@ import contextlib
 import dataclasses
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
 from explorax.experiments.recording import drawing, statistics
 from explorax.papers import figures
-
-if TYPE_CHECKING:
-  from matplotlib import axes as mpl_axes
-  from matplotlib import figure as mpl_figure
-
-  Axes = mpl_axes.Axes
-else:  # matplotlib is imported only when a figure is drawn.
-  Axes = Any
 
 GREY = "#7F7F7F"
 # A page's column is 830 pixels wide on a screen of 100 dpi; drawings for it have twice
@@ -41,6 +33,7 @@ _COLUMN_STYLE: Any = {
 _LABELS_IN_A_ROW = 110  # Letters.
 _LEAST_DARK = 0.465  # Values with a colour on which white is as legible as black.
 
+Axes = drawing.Axes
 Lines = Mapping[str, figures.Selection]
 # Draws what is beside the lines, such as a reference, from the panel's tasks.
 Guide = Callable[[Axes, figures.Table], Any]
@@ -57,12 +50,12 @@ def vertical(x: float, **style: Any) -> Guide:
 
 
 def function(
-  x: Sequence[float], y: Callable[[np.ndarray], np.ndarray], **style: Any
+  x: Sequence[float], y: Callable[[np.ndarray], np.ndarray], label: str
 ) -> Guide:
-  """The values of a function between the least and the greatest x."""
+  """The values of a function between the least and the greatest x, dashed."""
   points = np.linspace(min(x), max(x), 200)
-  options = {"color": GREY, "linewidth": 1, **style}
-  return lambda axes, table: axes.plot(points, y(points), **options)
+  style = {"color": GREY, "linewidth": 1, "linestyle": "--", "label": label}
+  return lambda axes, table: axes.plot(points, y(points), **style)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,20 +65,14 @@ class Panel:
   Attributes:
     where: the settings that select the panel's tasks.
     guides: drawn first.
-    limit: of a run, dotted; None for none.
     axes: arguments of `Axes.set`, such as `title` and `xlabel`.
     grid: lines at the ticks of both axes or of one, "x" or "y"; "" for none.
-    count: whether the number of seeds stands above the panel.
-    ratio: the panel's width, relative to the others in its row.
   """
 
   where: figures.Selection = dataclasses.field(default_factory=dict)
   guides: Sequence[Guide] = ()
-  limit: float | None = None
   axes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   grid: str = "both"
-  count: bool = True
-  ratio: float = 1.0
 
   def height(self, table: figures.Table) -> float:
     """In inches."""
@@ -108,16 +95,13 @@ class Panel:
     if "xticks" in self.axes:
       axes.tick_params(axis="x", which="minor", labelbottom=False)
     if self.grid:
-      axes.grid(axis=self.grid, alpha=0.3)  # type: ignore[arg-type]
-    if self.count and seeds:
+      axes.grid(axis=self.grid, alpha=0.3)
+    if seeds:
       words = " to ".join(map(str, sorted({min(seeds), max(seeds)})))
-      place: Any = {"xytext": (0, 2), "textcoords": "offset points", "ha": "right"}
-      axes.annotate(
-        f"n = {words}", (1, 1), **place, xycoords="axes fraction", fontsize=7.5
-      )
+      axes.set_xlabel(f"{axes.get_xlabel()} (n = {words})")
 
   def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
-    """Draws the lines; returns the number of seeds of each."""
+    """Draws the lines; returns the numbers of seeds that the x label has."""
     del axes, table
     return ()
 
@@ -131,21 +115,20 @@ class Curves(Panel):
   Attributes:
     y: what is measured: one number of each seed where `x` is a setting, else `[S, N]`.
     lines: label → the settings that select a line's tasks.
-    x: the name of a setting, whose points are marked; N numbers, or a function from a
-      line's tasks to them; by default 1 to N.
+    x: the name of a setting, whose points are marked; or a function from a line's tasks
+      to N numbers; by default 1 to N.
     statistic: over seeds, see `statistics.bootstrap`.
     blocks: draws means over so many blocks of consecutive points; 0: all points.
-    hollow: where `x` is a setting: whether a point at the limit has a hollow mark.
   """
 
   y: figures.Measure
   lines: Lines
-  x: str | Sequence[float] | np.ndarray | Callable[[figures.Table], Any] | None = None
+  x: str | Callable[[figures.Table], Any] | None = None
   statistic: Callable[..., Any] = np.mean
   blocks: int = 0
 
   def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
-    seeds, marked = [], isinstance(self.x, str)
+    seeds = []
     for label, style in _styles(self.lines).items():
       if chosen := table.where(**self.lines[label]):
         x, y = self._points(chosen)
@@ -154,37 +137,23 @@ class Curves(Panel):
           *(x, y),
           label=label,
           style=style,
-          statistic=self._limited,
-          markers=marked,
+          statistic=self.statistic,
+          markers=isinstance(self.x, str),
         )
         seeds.append(len(y))
-        if marked and self.limit is not None:
-          ended = x[self.statistic(y, axis=0) >= self.limit]
-          axes.plot(ended, np.full(len(ended), self.limit), "o", **_hollow(style.color))
-    if self.limit is not None:
-      axes.axhline(self.limit, color=GREY, linewidth=1, linestyle=":")
     return seeds
-
-  def _limited(self, x: np.ndarray, axis: int) -> np.ndarray:
-    """NaN where the statistic is at the limit."""
-    value = self.statistic(x, axis=axis)
-    return value if self.limit is None else np.where(value < self.limit, value, np.nan)
 
   def _points(self, table: figures.Table) -> tuple[np.ndarray, np.ndarray]:
     """`[N]` and `[S, N]`."""
     if isinstance(self.x, str):
       return table.over(self.x, self.y)
-    y = table.curve(self.y)
+    y = self.y(table) if callable(self.y) else table.joined(self.y)
     if self.blocks:
       parts = np.array_split(np.arange(y.shape[1]), min(self.blocks, y.shape[1]))
       middles = np.array([part.mean() + 1 for part in parts])
       return middles, np.stack([y[:, part].mean(axis=1) for part in parts], axis=1)
-    x = self.x(table) if callable(self.x) else self.x
-    return np.arange(1, y.shape[1] + 1) if x is None else np.asarray(x), y
-
-
-def _hollow(color: str) -> dict[str, Any]:
-  return {"color": color, "fillstyle": "none", "ms": 6}
+    x = np.arange(1, y.shape[1] + 1) if self.x is None else self.x(table)
+    return np.asarray(x), y
 
 
 def _styles(lines: Lines) -> dict[str, drawing.Style]:
@@ -195,6 +164,10 @@ def _styles(lines: Lines) -> dict[str, drawing.Style]:
   return {x: style._replace(linestyle="-", marker="o") for x, style in styles.items()}
 
 
+def _draw_hollow(axes: Axes, x: Any, y: Any, color: str) -> None:
+  axes.plot(x, y, "o", color=color, fillstyle="none", ms=6)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Marks(Panel):
   """The runs at each value of a setting, on logarithmic axes.
@@ -203,18 +176,18 @@ class Marks(Panel):
   did not happen. The marks of several lines are side by side.
 
   Attributes:
-    event: the episode in which it happened, or 0: a result, or a function to its times.
+    event: that happened, see `Table.times`.
     lines: label → the settings that select a line's tasks.
     x: the name of a setting.
-    end: the result that is a run's length.
+    limit: of a run, dotted.
     fit: whether a power of x is fitted to the runs in which it happened, with its 95 %
       band; else a line joins the medians where it happened in more than half of them.
   """
 
-  event: str | Callable[[figures.Table], figures.Times]
+  event: str
   lines: Lines
   x: str
-  end: str = "episodes"
+  limit: float | None = None
   fit: bool = False
 
   def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
@@ -224,27 +197,21 @@ class Marks(Panel):
     for i, (label, style) in enumerate(_styles(self.lines).items()):
       if not (chosen := table.where(**self.lines[label])):
         continue
+      line = {"color": style.color, "linewidth": 1.5}
       xs, ys, medians = [], [], []
       for value in sorted(chosen.values(self.x)):
-        of_value = chosen.where(**{self.x: value})
-        times = (
-          self.event(of_value)
-          if callable(self.event)
-          else of_value.times(self.event, self.end)
-        )
+        times = chosen.where(**{self.x: value}).times(self.event)
         y, happened = times.episodes.ravel(), times.solved.ravel()
         seeds.append(len(y))
         x = value * 1.012 ** (i - middle)
-        size: Any = {"ms": 3.5, "alpha": 0.55, "mec": "none"}
-        color: Any = {"color": style.color, "linestyle": ""}
-        axes.plot(np.full(sum(happened), x), y[happened], "o", **color, **size)
+        marks = {"color": style.color, "ms": 3.5, "alpha": 0.55, "mec": "none"}
+        axes.plot(np.full(sum(happened), x), y[happened], "o", **marks)
         xs += [value] * sum(happened)
         ys += [*y[happened]]
         if not happened.all():
           self._draw_limit(axes, x, y[~happened], style.color)
         median = np.median(np.where(happened, y, np.inf))
         medians.append((x, median if np.isfinite(median) else np.nan))
-      line: Any = {"color": style.color, "linewidth": 1.5}
       if self.fit and len(set(xs)) > 2:
         slope = _draw_power(axes, np.array(xs), np.array(ys), style.color)
         words, place = f"$\\propto N^{{{slope:.1f}}}$", 0.04 + 0.085 * fitted
@@ -261,27 +228,25 @@ class Marks(Panel):
     return seeds
 
   def _draw_limit(self, axes: Axes, x: float, ends: np.ndarray, color: str) -> None:
-    axes.plot(x, ends.max(), "o", **_hollow(color))
-    if len(ends) == 1:
-      return
-    place: Any = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
-    axes.annotate(f"{len(ends)}", (x, ends.max()), **place, fontsize=7, color=color)
+    _draw_hollow(axes, x, ends.max(), color)
+    if len(ends) > 1:
+      place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
+      axes.annotate(f"{len(ends)}", (x, ends.max()), **place, fontsize=7, color=color)
 
 
 def _draw_power(axes: Axes, x: np.ndarray, y: np.ndarray, color: str) -> float:
   """The least-squares line of the logarithms, with the 95 % band of its mean."""
   u, v = np.log(x), np.log(y)
-  found = scipy.stats.linregress(u, v)
-  at = np.linspace(u.min(), u.max(), 100)
-  line = found.intercept + found.slope * at
-  free = len(u) - 2
-  error = np.sqrt(np.sum((v - found.intercept - found.slope * u) ** 2) / free)
-  spread = np.sqrt(1 / len(u) + (at - u.mean()) ** 2 / np.sum((u - u.mean()) ** 2))
-  half = scipy.stats.t.ppf(0.975, free) * error * spread
-  axes.plot(np.exp(at), np.exp(line), color=color, linewidth=1.6)
+  at = np.linspace(u.min(), u.max(), 100) - u.mean()
+  fit = scipy.stats.linregress(u - u.mean(), v)  # Its two parameters are independent.
+  line = fit.intercept + fit.slope * at
+  spread = np.hypot(fit.intercept_stderr, fit.stderr * at)
+  half = scipy.stats.t.ppf(0.975, len(u) - 2) * spread
+  x = np.exp(at + u.mean())
+  axes.plot(x, np.exp(line), color=color, linewidth=1.6)
   ends = np.exp(line - half), np.exp(line + half)
-  axes.fill_between(np.exp(at), *ends, color=color, alpha=0.2, linewidth=0)
-  return float(found.slope)
+  axes.fill_between(x, *ends, color=color, alpha=0.2, linewidth=0)
+  return float(fit.slope)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -289,11 +254,11 @@ class Rows(Panel):
   """A row for each line: a mark for each run, and their mean with its t-interval.
 
   Attributes:
-    x: what is measured of each seed, or, with `event`, nothing.
     lines: label → the settings that select a row's tasks.
+    x: what is measured of each seed, or, with `event`, nothing.
     event: as in `Marks`, in place of `x`: a hollow mark stands for all runs in which it
       did not happen, and the number of the others is on the right, not the mean.
-    end: the result that is a run's length.
+    limit: of a run, dotted.
     sort: whether the rows are sorted, the least mean first; a run in which `event` did
       not happen counts ten times its length.
     names: whether the rows have their labels.
@@ -302,13 +267,12 @@ class Rows(Panel):
 
   lines: Lines
   x: figures.Measure | None = None
-  event: str | Callable[[figures.Table], figures.Times] | None = None
-  end: str = "episodes"
+  event: str = "solved"
+  limit: float | None = None
   sort: bool = False
   names: bool = True
   log: bool = False
   grid: str = "x"
-  count: bool = False
 
   def height(self, table: figures.Table) -> float:
     return 0.9 + 0.21 * len(self.rows(table.where(**self.where)))
@@ -319,25 +283,14 @@ class Rows(Panel):
     for label, where in self.lines.items():
       if not (chosen := table.where(**where)):
         continue
-      if self.x is not None:
-        x = chosen.score(self.x)
-        if len(x):
-          rows[label] = x, np.ones(len(x), bool)
-      else:
-        assert self.event is not None
-        times = (
-          self.event(chosen)
-          if callable(self.event)
-          else chosen.times(self.event, self.end)
-        )
+      if self.x is None:
+        times = chosen.times(self.event)
         rows[label] = times.episodes.ravel(), times.solved.ravel()
+      elif len(x := chosen.score(self.x)):
+        rows[label] = x, np.ones(len(x), bool)
     if self.sort:
-
-      def middle(label: str) -> float:
-        x, happened = rows[label]
-        return float(np.mean(np.where(happened, x, 10 * x)))
-
-      rows = {label: rows[label] for label in sorted(rows, key=middle)}
+      means = {x: np.mean(np.where(y, t, 10 * t)) for x, (t, y) in rows.items()}
+      rows = {label: rows[label] for label in sorted(rows, key=means.__getitem__)}
     return rows
 
   def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
@@ -345,20 +298,22 @@ class Rows(Panel):
     for row, (label, (x, happened)) in enumerate(rows.items()):
       color = styles[label].color
       y = row + np.linspace(-0.22, 0.22, len(x)) * (len(x) > 1)
-      marks: Any = {"color": color, "linestyle": "", "mec": "none"}
-      axes.plot(x[happened], y[happened], "o", **marks, ms=3.5, alpha=0.6)
+      marks = {"color": color, "mec": "none", "ms": 3.5, "alpha": 0.6}
+      axes.plot(x[happened], y[happened], "o", **marks)
       ends = np.unique(x[~happened])
-      axes.plot(ends, np.full(len(ends), row), "o", linestyle="", **_hollow(color))
-      if self.event is None:
+      _draw_hollow(axes, ends, np.full(len(ends), row), color)
+      if self.x is None:
+        words = f"{sum(happened)} of {len(x)}"
+      else:
+        words = f"n = {len(x)}"
         self._draw_mean(axes, row, x, color)
-      words = f"n = {len(x)}" if self.event is None else f"{sum(happened)} of {len(x)}"
-      place: Any = axes.get_yaxis_transform()
-      axes.text(1.01, row, words, va="center", fontsize=7.5, transform=place)
+      place = {"va": "center", "fontsize": 7.5, "transform": axes.get_yaxis_transform()}
+      axes.text(1.01, row, words, **place)
     if self.limit is not None:
       axes.axvline(self.limit, color=GREY, linewidth=1, linestyle=":")
     axes.set_yticks(range(len(rows)), [*rows] if self.names else [])
     axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
-    return [len(x) for x, _ in rows.values()]
+    return ()
 
   def _draw_mean(self, axes: Axes, row: int, x: np.ndarray, color: str) -> None:
     mean = statistics.mean(np.log(x)).map(np.exp) if self.log else statistics.mean(x)
@@ -406,7 +361,7 @@ class Maps(Panel):
     parts = []
     for i, (title, values) in enumerate(maps.items()):
       part = fig.add_subplot(grid[divmod(i, self.columns)])
-      scale: Any = {"vmin": low, "vmax": high, "cmap": "cividis", "aspect": "auto"}
+      scale = {"vmin": low, "vmax": high, "cmap": "cividis", "aspect": "auto"}
       part.imshow(values, interpolation="nearest", **scale)
       part.set_title(title)
       part.set(xticks=[], yticks=[], **self.axes)
@@ -424,7 +379,7 @@ class Maps(Panel):
     for (i, j), value in np.ndenumerate(values):
       dark = (value - low) / (high - low) < _LEAST_DARK
       color = "white" if dark else "black"
-      place: Any = {"ha": "center", "va": "center", "fontsize": 8.5}
+      place = {"ha": "center", "va": "center", "fontsize": 8.5}
       axes.text(j, i, f"{value:.2f}", color=color, **place)
     axes.set_xticks(range(len(columns)), columns, fontsize=8)
     axes.set_yticks(range(len(rows)), rows)
@@ -445,8 +400,7 @@ def draw(
     parts = fig.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     named: list[tuple[Any, dict[str, Any]]] = []
     for part, row in zip(parts, rows, strict=True):
-      ratios = [panel.ratio for panel in row]
-      each = part.subplots(1, len(row), squeeze=False, width_ratios=ratios)[0]
+      each = part.subplots(1, len(row), squeeze=False)[0]
       labels: dict[str, Any] = {}
       for axes, panel in zip(each, row, strict=True):
         panel.draw(axes, table)
@@ -467,7 +421,7 @@ def draw(
 
 
 @contextlib.contextmanager
-def column(height: float) -> "Iterator[mpl_figure.Figure]":
+def column(height: float) -> Iterator[drawing.Figure]:
   """A figure as wide as a page's column, within which its axes are to be drawn."""
   import matplotlib
   from matplotlib import figure

@@ -12,14 +12,15 @@ draws and judges them:
         source="Flennerhag et al. (2020), figure 1",
         runs=[
           figures.Grid(
-            runs.deep_sea, [*_LINES.values()], {"size": (10, 14), "max_episodes": 1500}
+            problems.deep_sea,
+            [*_LINES.values()],
+            {"size": (10, 14), "max_episodes": 1500},
           )
         ],
         quick={"size": (4,), "max_episodes": 50, "num_seeds": 1},
-        panels=[[draw.Marks("solved", _LINES, "size", limit=1500)]],
+        panels=[[draw.Marks(event="solved", lines=_LINES, x="size", limit=1500)]],
         claims=[judge.Sooner("TDU needs fewer episodes than RND", *_LINES.values())],
         problem="size",
-        caption="A mark is a run of a seed.",
       ),
     )
 
@@ -33,12 +34,12 @@ Panels (`draw.py`) and claims (`judge.py`) select tasks by settings: `Table.wher
 Where the runs depend on earlier results, such as a tuning, `then` lists further grids.
 """
 
+import collections
 import dataclasses
 import importlib
 import itertools
 import json
 import pkgutil
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,83 +66,15 @@ class Task(NamedTuple):
   Attributes:
     compute: its settings → its results; a function at the top level of a module.
     settings: all that determines the results.
-    cost: its expected duration, relative to the other tasks.
   """
 
   compute: Compute
   settings: Settings
-  cost: float = 1.0
-
-  @property
-  def key(self) -> str:
-    """The settings as text: tasks with the same one have the same results."""
-    return json.dumps(self.settings, sort_keys=True)
 
   @property
   def name(self) -> str:
     shown = {k: v for k, v in self.settings.items() if v is not None}
     return " ".join(f"{k}={v}".replace(" ", "") for k, v in shown.items())
-
-
-@dataclasses.dataclass(frozen=True)
-class Grid:
-  """Lines × axes × seeds, as tasks.
-
-  Attributes:
-    compute: see `Task`.
-    lines: the settings in which the lines of a drawing differ.
-    axes: setting → its values, a tuple; or one value of all tasks.
-    num_seeds: of each line at each point of the axes.
-    first_seed: the others follow.
-    seeds_per_task: computed together.
-    cost: a seed's settings → its expected duration, relative to others.
-  """
-
-  compute: Compute
-  lines: Sequence[Settings] = ({},)
-  axes: Settings = dataclasses.field(default_factory=dict)
-  num_seeds: int = 5
-  first_seed: int = 0
-  seeds_per_task: int = 1
-  cost: Callable[[Settings], float] = lambda settings: 1.0
-
-  def tasks(self) -> list[Task]:
-    names = list(self.axes)
-    values = [x if isinstance(x, tuple) else (x,) for x in self.axes.values()]
-    seeds = range(self.first_seed, self.first_seed + self.num_seeds)
-    tasks = []
-    for line, point in itertools.product(self.lines, itertools.product(*values)):
-      settings = {**line, **dict(zip(names, point, strict=True))}
-      for start in range(0, self.num_seeds, self.seeds_per_task):
-        part = [*seeds[start : start + self.seeds_per_task]]
-        cost = self.cost(settings) * len(part)
-        tasks.append(Task(self.compute, {**settings, "seeds": part}, cost))
-    return tasks
-
-  def settings(self) -> dict[str, Any]:
-    """All that `changed` can change, and its values."""
-    of_lines: dict[str, Any] = {}
-    for line in self.lines:
-      for name, value in line.items():
-        of_lines.setdefault(name, []).append(value)
-    seeds = {x: getattr(self, x) for x in ("num_seeds", "first_seed", "seeds_per_task")}
-    return {**{k: tuple(v) for k, v in of_lines.items()}, **self.axes, **seeds}
-
-  def changed(self, changes: Settings) -> "Grid":
-    """With other values of settings; of those of lines, with these lines alone."""
-    own = {k: v for k, v in changes.items() if k in self.settings()}
-    lines = [
-      line
-      for line in self.lines
-      if all(line[k] in _listed(v) for k, v in own.items() if k in line)
-    ]
-    axes = {k: own.get(k, v) for k, v in self.axes.items()}
-    seeds = {k: own[k] for k in own if k in ("num_seeds", "first_seed")}
-    return dataclasses.replace(self, lines=lines, axes=axes, **seeds)
-
-
-def _listed(value: Any) -> Sequence[Any]:
-  return value if isinstance(value, tuple) else (value,)
 
 
 class CompletedTask(NamedTuple):
@@ -158,6 +91,58 @@ class CompletedTask(NamedTuple):
   results: Results
   seconds: float
   versions: Settings
+
+
+def key(task: Task | CompletedTask) -> str:
+  """The settings as text: tasks with the same one have the same results."""
+  return json.dumps(task.settings, sort_keys=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+  """Lines × axes × seeds, as tasks.
+
+  Attributes:
+    compute: see `Task`.
+    lines: the settings in which the lines of a drawing differ.
+    axes: setting → its values, a tuple; or one value of all tasks.
+    num_seeds: of each line at each point of the axes.
+    first_seed: the others follow.
+    seeds_per_task: computed together.
+  """
+
+  compute: Compute
+  lines: Sequence[Settings] = ({},)
+  axes: Settings = dataclasses.field(default_factory=dict)
+  num_seeds: int = 5
+  first_seed: int = 0
+  seeds_per_task: int = 1
+
+  def tasks(self) -> list[Task]:
+    values = [_listed(x) for x in self.axes.values()]
+    seeds = [*range(self.first_seed, self.first_seed + self.num_seeds)]
+    tasks = []
+    for line, point in itertools.product(self.lines, itertools.product(*values)):
+      settings = {**line, **dict(zip(self.axes, point, strict=True))}
+      for start in range(0, self.num_seeds, self.seeds_per_task):
+        part = seeds[start : start + self.seeds_per_task]
+        tasks.append(Task(self.compute, {**settings, "seeds": part}))
+    return tasks
+
+  def changed(self, changes: Settings) -> "Grid":
+    """With other values of settings; of those of lines, with these lines alone."""
+    lines = [
+      line
+      for line in self.lines
+      if all(line[k] in _listed(changes[k]) for k in line if k in changes)
+    ]
+    axes = {k: changes.get(k, v) for k, v in self.axes.items()}
+    seeds = {k: changes[k] for k in ("num_seeds", "first_seed") if k in changes}
+    return dataclasses.replace(self, lines=lines, axes=axes, **seeds)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+  return value if isinstance(value, tuple) else (value,)
 
 
 class Times(NamedTuple):
@@ -198,22 +183,20 @@ class Table(tuple[CompletedTask, ...]):
     """The results of the other seeds."""
     tasks = []
     for task in self:
-      seeds = task.settings.get("seeds", [])
-      if seed in seeds:
-        kept = [i for i, x in enumerate(seeds) if x != seed]
-        results = {name: x[kept] for name, x in task.results.items()}
-        settings = {**task.settings, "seeds": [seeds[i] for i in kept]}
-        task = task._replace(settings=settings, results=results)
-      if task.settings.get("seeds", [0]):
-        tasks.append(task)
+      kept = [i for i, x in enumerate(task.settings["seeds"]) if x != seed]
+      results = {name: x[kept] for name, x in task.results.items()}
+      seeds = [task.settings["seeds"][i] for i in kept]
+      if seeds:
+        settings = {**task.settings, "seeds": seeds}
+        tasks.append(task._replace(settings=settings, results=results))
     return Table(tasks)
 
   def by_problem(self) -> list["Table"]:
     """Groups of tasks that differ only in their seeds."""
-    groups: dict[str, list[CompletedTask]] = {}
+    groups = collections.defaultdict[str, list[CompletedTask]](list)
     for task in self:
       problem = {k: v for k, v in task.settings.items() if k != "seeds"}
-      groups.setdefault(json.dumps(problem, sort_keys=True), []).append(task)
+      groups[json.dumps(problem, sort_keys=True)].append(task)
     return [Table(group) for group in groups.values()]
 
   def joined(self, name: str, **settings: Any) -> np.ndarray:
@@ -226,12 +209,8 @@ class Table(tuple[CompletedTask, ...]):
       ValueError: if there are no such tasks, or if they differ in other settings.
     """
     (group,) = self.where(**settings).by_problem()
-    ordered = sorted(group, key=lambda task: task.settings.get("seeds", [0])[0])
+    ordered = sorted(group, key=lambda task: task.settings["seeds"][0])
     return np.concatenate([task.results[name] for task in ordered])
-
-  def curve(self, measure: Measure) -> np.ndarray:
-    """The measured `[S, ...]` of one problem."""
-    return measure(self) if callable(measure) else self.joined(measure)
 
   def scores(self, measure: Measure) -> np.ndarray:
     """One number of each seed and problem, `[S, problems]`: the mean of a result."""
@@ -247,14 +226,19 @@ class Table(tuple[CompletedTask, ...]):
     x = self.scores(measure)
     return x.mean(axis=tuple(range(1, x.ndim)))
 
-  def times(self, event: str = "solved", end: str = "episodes") -> Times:
+  def times(self, event: str = "solved") -> Times:
     """When something happened, `[S, problems]`.
 
     `event` is a result, 0 of runs in which it did not happen, which are as long as the
-    result `end`.
+    result `limit`, or without one `episodes`.
     """
+    end = "limit" if all("limit" in task.results for task in self) else "episodes"
     at = self.scores(event)
     return Times(np.where(at > 0, at, self.scores(end)), at > 0)
+
+  def solved(self) -> np.ndarray:
+    """Whether each run solved its problem, 0 or 1: `[runs, 1]`, a measure of runs."""
+    return self.times().solved.astype(np.float64).reshape(-1, 1)
 
   def over(self, setting: str, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
     """The values of a setting `[N]`, rising, and the scores of each, `[S, N]`."""
@@ -281,7 +265,6 @@ class Figure:
     quick: changes of their settings for a version that takes a minute or so.
     panels: rows of panels; none if it is a table alone.
     claims: that are tested.
-    caption: what the lines, marks and intervals of the drawing are.
     problem: the setting whose values are left out in turn to see whether a verdict is
       robust; '' for none.
     then: the results → further grids.
@@ -296,7 +279,6 @@ class Figure:
   quick: Settings
   panels: Sequence[Sequence["draw.Panel"]]
   claims: Sequence["judge.Claim"]
-  caption: str = "Lines: means over seeds; bands: 95 % bootstrap intervals."
   problem: str = ""
   then: Callable[[Table], Sequence[Grid]] | None = None
   pictures: Mapping[str, Sequence[Sequence["draw.Panel"]]] = dataclasses.field(
@@ -317,15 +299,14 @@ class Figure:
       complete: tasks → their results, or None.
     """
 
-    def of(grids: Sequence[Grid]) -> Table | None:
-      changed = [grid.changed(changes) for grid in grids]
-      tasks = [task for grid in changed for task in grid.tasks()]
-      return complete([*{task.key: task for task in tasks}.values()])
+    def completed(grids: Sequence[Grid]) -> Table | None:
+      tasks = [task for grid in grids for task in grid.changed(changes).tasks()]
+      return complete([*{key(task): task for task in tasks}.values()])
 
-    table = of(self.runs)
+    table = completed(self.runs)
     if table is None or self.then is None:
       return table
-    further = of(self.then(table))
+    further = completed(self.then(table))
     return None if further is None else Table([*table, *further])
 
 
@@ -336,12 +317,14 @@ def parse_changes(figure: Figure, assignments: Sequence[str]) -> dict[str, Any]:
   """`size=10,14` or `max_episodes=500` as changes of a figure's settings.
 
   Raises:
-    SetUpError: if a grid has no such setting, or one of another type.
+    SetUpError: if a grid has no such setting, or no value like it.
   """
-  known: dict[str, tuple[Any, ...]] = {}
+  known = collections.defaultdict[str, list[Any]](list)
   for grid in figure.runs:
-    for name, values in grid.settings().items():
-      known[name] = (*known.get(name, ()), *_listed(values))
+    seeds = {x: getattr(grid, x) for x in ("num_seeds", "first_seed")}
+    for settings in (*grid.lines, grid.axes, seeds):
+      for name, values in settings.items():
+        known[name] += [x for x in _listed(values) if x not in known[name]]
   changes = {}
   for assignment in assignments:
     name, _, text = assignment.partition("=")
@@ -350,22 +333,21 @@ def parse_changes(figure: Figure, assignments: Sequence[str]) -> dict[str, Any]:
         f"{figure.name} has no setting {name!r}.{notation.nearest(name, known)} "
         f"There are {', '.join(known)}."
       )
-    value = notation.parse(text)
-    kinds = {type(x) for x in known[name]} - {type(None)}
-    if float in kinds:
-      kinds.add(int)
-    if kinds and not {type(x) for x in _listed(value)} <= kinds:
-      wanted = " or ".join(sorted(kind.__name__ for kind in kinds))
-      raise errors.SetUpError(f"--set {assignment}: {name} is of type {wanted}.")
-    words = [x for x in _listed(value) if isinstance(x, str) and x not in known[name]]
-    if words:
-      values = ", ".join(dict.fromkeys(map(repr, known[name])))
+    changes[name] = notation.parse(text)
+    if not all(_is_like(x, known[name]) for x in _listed(changes[name])):
+      values = ", ".join(map(repr, known[name]))
       raise errors.SetUpError(
-        f"--set {assignment}: {words[0]!r} is no {name} of {figure.name}; there are "
-        f"{values}."
+        f"--set {assignment}: {name} of {figure.name} has the values {values}."
       )
-    changes[name] = value
   return changes
+
+
+def _is_like(value: Any, known: Sequence[Any]) -> bool:
+  """Whether a word is one of the known, and another value of the type of one."""
+  kinds = {type(x) for x in known}
+  if float in kinds:
+    kinds.add(int)
+  return value in known or (type(value) in kinds and not isinstance(value, str))
 
 
 def every() -> dict[str, Figure]:
@@ -374,14 +356,8 @@ def every() -> dict[str, Figure]:
   for module in pkgutil.walk_packages(papers.__path__, f"{papers.__name__}."):
     if not module.ispkg:
       for figure in getattr(importlib.import_module(module.name), "FIGURES", ()):
-        if isinstance(figure, Figure):
-          found[figure.name] = figure
-  return {name: found[name] for name in sorted(found, key=_natural)}
-
-
-def _natural(name: str) -> list[str | int]:
-  """A sorting key that orders ez/fig2 before ez/fig11."""
-  return [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", name)]
+        found[figure.name] = figure
+  return dict(sorted(found.items()))
 
 
 def choose(names: str | None, known: Mapping[str, Figure]) -> Iterator[Figure]:

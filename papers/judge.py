@@ -16,6 +16,7 @@ side; else it is undecided. The test follows from the data:
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -70,16 +71,16 @@ def judge(
 ) -> list[Finding]:
   """The findings of all claims; `problem` names the setting of `Finding.robust`."""
   findings = _findings(claims, table)
-  rests = list(_without_each(table, problem))
-  same = {x.claim: True for x in findings}
-  for rest in rests:
-    verdicts = {x.claim: x.held for x in _findings(claims, rest)}
-    for x in findings:
-      same[x.claim] &= verdicts.get(x.claim, x.held) == x.held
+  rests = [
+    {x.claim: x.held for x in _findings(claims, rest)}
+    for rest in _without_each(table, problem)
+  ]
   judged = []
   for x in findings:
     held = x.held if x.exact or x.seeds >= LEAST_SEEDS else None
-    robust = same[x.claim] if rests and held is not None else None
+    robust = None
+    if rests and held is not None:
+      robust = all(rest.get(x.claim, x.held) == x.held for rest in rests)
     judged.append(dataclasses.replace(x, held=held, robust=robust))
   return judged
 
@@ -88,10 +89,7 @@ def _findings(claims: Sequence[Claim], table: figures.Table) -> list[Finding]:
   findings: list[Finding] = []
   for claim in claims:
     found = claim(table)
-    if isinstance(found, Finding):
-      findings.append(found)
-    else:
-      findings.extend(found or ())
+    findings += [found] if isinstance(found, Finding) else found or ()
   return findings
 
 
@@ -99,8 +97,7 @@ def _without_each(table: figures.Table, problem: str) -> Iterator[figures.Table]
   """The table without each seed, unless they are many, and without each problem."""
   seeds = table.seeds()
   if 1 < len(seeds) <= _MOST_LEFT_OUT:
-    for seed in seeds:
-      yield table.without_seed(seed)
+    yield from map(table.without_seed, seeds)
   problems = table.values(problem) if problem else []
   if len(problems) > 1:
     for value in problems:
@@ -120,26 +117,22 @@ Test = Callable[[np.ndarray, np.ndarray], Tested]
 
 def paired(a: np.ndarray, b: np.ndarray) -> Tested:
   """Student's t-test of the differences `[S]`."""
-  test = scipy.stats.ttest_rel
-  return _t_test(test, "paired t", a, b, is_same=np.ptp(a - b) == 0)
+  return _t_test("paired t", scipy.stats.ttest_rel, a, b, np.ptp(a - b))
 
 
 def welch(a: np.ndarray, b: np.ndarray) -> Tested:
   """Welch's t-test of `[S]` and `[S']`."""
-
-  def test(a: np.ndarray, b: np.ndarray) -> Any:
-    return scipy.stats.ttest_ind(a, b, equal_var=False)
-
-  return _t_test(test, "Welch's t", a, b, is_same=np.ptp(a) == np.ptp(b) == 0)
+  test = functools.partial(scipy.stats.ttest_ind, equal_var=False)
+  return _t_test("Welch's t", test, a, b, max(np.ptp(a), np.ptp(b)))
 
 
 def _t_test(
-  test: Any, name: str, a: np.ndarray, b: np.ndarray, is_same: bool
+  name: str, test: Any, a: np.ndarray, b: np.ndarray, spread: float
 ) -> Tested:
   """Without an interval for a group of one seed, or if all have the same numbers."""
   value = np.mean(a) - np.mean(b)
   few = min(len(a), len(b)) < 2
-  if few or is_same:
+  if few or not spread:
     gap = statistics.Interval(value, value, value)
     return Tested(gap, float(few or not value), name)
   found = test(a, b)
@@ -204,16 +197,6 @@ def log_rank(a: figures.Times, b: figures.Times) -> tuple[float, float]:
   return float(gap), p
 
 
-def holm(ps: Sequence[float]) -> list[float]:
-  """p corrected for several tests by Holm's step-down method (1979)."""
-  values = np.array(ps, np.float64)
-  order = np.argsort(values)
-  steps = values[order] * np.arange(len(values), 0, -1)
-  corrected = np.empty_like(values)
-  corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-  return cast(list[float], corrected.tolist())
-
-
 @dataclasses.dataclass(frozen=True)
 class Above:
   """That group `a` is greater on average than group `b`.
@@ -225,8 +208,6 @@ class Above:
     b: the settings that select the other group.
     less: whether the claim is that `a` is less than `b`.
     test: of what is neither 0 nor 1.
-    pooled: whether each run counts, and not each seed's mean over problems.
-    log: whether the effect is the ratio of geometric means.
     spec: the format of the effect.
   """
 
@@ -237,8 +218,6 @@ class Above:
   _: dataclasses.KW_ONLY
   less: bool = False
   test: Test = welch
-  pooled: bool = False
-  log: bool = False
   spec: str = "+.3g"
 
   def __call__(self, table: figures.Table) -> Finding | None:
@@ -246,11 +225,7 @@ class Above:
     if not a or not b or a == b:
       return None
     x, y = (np.asarray(z.scores(self.measure), np.float64) for z in (a, b))
-    if self.pooled:
-      x, y = x.reshape(-1, 1), y.reshape(-1, 1)
-    return above(
-      self.claim, x, y, less=self.less, test=self.test, log=self.log, spec=self.spec
-    )
+    return above(self.claim, x, y, less=self.less, test=self.test, spec=self.spec)
 
 
 def above(
@@ -262,8 +237,12 @@ def above(
   test: Test = welch,
   log: bool = False,
   spec: str = "+.3g",
+  seeds: int | None = None,
 ) -> Finding:
-  """Whether `a` `[S, ...]` is greater on average than `b` `[S', ...]`; see `Above`."""
+  """Whether `a` `[S, ...]` is greater on average than `b` `[S', ...]`; see `Above`.
+
+  With `log`, the effect is the ratio of geometric means. `seeds`: if not S.
+  """
   x, y = (z.reshape(len(z), -1) for z in (a, b))
   x, y = ((np.log(z) if log else z).mean(axis=1) for z in (x, y))
   if not log and np.isin(np.concatenate([x, y]), (0, 1)).all():
@@ -274,7 +253,7 @@ def above(
   return Finding(
     claim,
     held,
-    min(len(x), len(y)),
+    seeds or min(len(x), len(y)),
     name,
     p,
     gap.map(np.exp) if log else gap,
@@ -295,101 +274,36 @@ class Sooner:
     claim: the statement.
     a: the settings that select the group.
     b: the settings that select the other group.
-    event: that counts as solving, see `Table.times`; or a function of the table.
-    end: the result with a run's length.
+    event: that counts as solving, see `Table.times`.
   """
 
   claim: str
   a: figures.Selection
   b: figures.Selection
-  _: dataclasses.KW_ONLY
-  event: str | Callable[[figures.Table], figures.Times] = "solved"
-  end: str = "episodes"
+  event: str = "solved"
 
   def __call__(self, table: figures.Table) -> Finding | None:
     groups = [table.where(**x) for x in (self.a, self.b)]
     if not all(groups) or groups[0] == groups[1]:
       return None
-    a, b = (
-      self.event(x) if callable(self.event) else x.times(self.event, self.end)
-      for x in groups
-    )
+    a, b = (x.times(self.event) for x in groups)
     pairs = a.episodes.shape == b.episodes.shape
     seeds = min(len(a.episodes), len(b.episodes))
-    solved = " and ".join(f"{x.solved.sum():.0f} of {x.solved.size}" for x in (a, b))
+    words = "solved "
+    words += " and ".join(f"{x.solved.sum():.0f} of {x.solved.size}" for x in (a, b))
     if a.solved.all() and b.solved.all():
       same = pairs or len(a.episodes) == len(b.episodes)
       x, y = (z.episodes.reshape(-1, 1) if pairs else z.episodes for z in (a, b))
       test = paired if same else welch
-      found = above(self.claim, x, y, less=True, test=test, log=True, spec=".3f")
-      return dataclasses.replace(found, seeds=seeds, measured=f"solved {solved}")
+      more: dict[str, Any] = {"log": True, "spec": ".3f", "seeds": seeds}
+      found = above(self.claim, x, y, less=True, test=test, **more)
+      return dataclasses.replace(found, measured=words)
     gap, p = log_rank(a, b)
     ratio = None
-    if pairs and np.sum(both := np.minimum(a.solved, b.solved) > 0) >= LEAST_SEEDS:
+    if pairs and np.sum(both := a.solved & b.solved) >= LEAST_SEEDS:
       ratio = statistics.mean(np.log(a.episodes / b.episodes)[both]).map(np.exp)
     held = None if p >= LEVEL else bool(gap > 0)
-    words = f"solved {solved}"
     return Finding(self.claim, held, seeds, "log-rank", p, ratio, ".2f", words)
-
-
-@dataclasses.dataclass(frozen=True)
-class Share:
-  """That at least a share of the runs has an event; counted, not tested.
-
-  Attributes:
-    claim: the statement.
-    event: a result that is 0 where it did not happen.
-    where: the settings that select the runs.
-    least: the least share.
-  """
-
-  claim: str
-  event: figures.Measure
-  where: figures.Selection
-  least: float = 1.0
-
-  def __call__(self, table: figures.Table) -> Finding | None:
-    chosen = table.where(**self.where)
-    if not chosen:
-      return None
-    happened = chosen.scores(self.event) > 0
-    words = f"{happened.sum()} of {happened.size} runs"
-    held = bool(happened.mean() >= self.least)
-    return Finding(self.claim, held, len(chosen.seeds()), measured=words)
-
-
-@dataclasses.dataclass(frozen=True)
-class Below:
-  """That the mean of a number of each seed is below a value: its t-interval.
-
-  Attributes:
-    claim: the statement.
-    measure: the table → the numbers `[S]`; None if they are not defined.
-    where: the settings that select the tasks.
-    value: the bound.
-    above: whether the claim is that the mean is above it.
-    test: the name of the test.
-    spec: the format of the mean.
-  """
-
-  claim: str
-  measure: str | Callable[[figures.Table], np.ndarray | None]
-  where: figures.Selection
-  value: float
-  above: bool = False
-  test: str = "t-interval"
-  spec: str = ".2f"
-
-  def __call__(self, table: figures.Table) -> Finding | None:
-    chosen = table.where(**self.where)
-    if not chosen:
-      return None
-    x = self.measure(chosen) if callable(self.measure) else chosen.score(self.measure)
-    if x is None:
-      return Finding(self.claim, None, len(chosen.seeds()), self.test)
-    mean = statistics.mean(x)
-    held = mean.is_above(self.value) if self.above else mean.is_below(self.value)
-    return Finding(self.claim, held, len(x), self.test, effect=mean, spec=self.spec)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -439,23 +353,15 @@ class All:
   Attributes:
     claim: the statement.
     parts: claims.
-    opposite: whether the claim is that not all of them hold.
   """
 
   claim: str
   parts: Sequence[Claim]
-  opposite: bool = False
 
   def __call__(self, table: figures.Table) -> Finding | None:
-    found = _findings(self.parts, table)
-    return None if len(found) < len(self.parts) else self.of(found)
-
-  def of(self, found: Sequence[Finding]) -> Finding:
-    """The finding of all parts' findings."""
-    parts = corrected(found)
-    held = all_hold([x.held for x in parts])
-    if self.opposite and held is not None:
-      held = not held
+    parts = corrected(_findings(self.parts, table))
+    if len(parts) < len(self.parts):
+      return None
     # Of the parts that refute the claim, if there are any.
     against = [x for x in parts if x.held is False]
     ps = [x.p for x in against or parts if x.p is not None]
@@ -465,7 +371,7 @@ class All:
     first = next((x for x in parts if x.effect is not None), parts[0])
     return Finding(
       self.claim,
-      held,
+      all_hold([x.held for x in parts]),
       min(x.seeds for x in parts),
       test,
       max(ps, default=None),
@@ -491,14 +397,22 @@ class Holm:
 
 def corrected(findings: Sequence[Finding]) -> list[Finding]:
   """With Holm's p of those that are tested, and undecided where it is not small."""
-  ps = iter(holm([x.p for x in findings if x.p is not None]))
-  each = []
-  for x in findings:
-    if x.p is not None:
-      p = next(ps)
-      x = dataclasses.replace(x, p=p, held=x.held if p < LEVEL else None)
-    each.append(x)
+  tested = [i for i, x in enumerate(findings) if x.p is not None]
+  each = list(findings)
+  for i, p in zip(tested, holm([findings[i].p for i in tested]), strict=True):
+    x = findings[i]
+    each[i] = dataclasses.replace(x, p=p, held=x.held if p < LEVEL else None)
   return each
+
+
+def holm(ps: Sequence[float | None]) -> list[float]:
+  """p corrected for several tests by Holm's step-down method (1979)."""
+  values = np.array(ps, np.float64)
+  order = np.argsort(values)
+  steps = values[order] * np.arange(len(values), 0, -1)
+  corrected = np.empty_like(values)
+  corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+  return cast(list[float], corrected.tolist())
 
 
 def all_hold(parts: Sequence[bool | None]) -> bool | None:

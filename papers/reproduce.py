@@ -1,26 +1,22 @@
 """Reproduces the papers' figures: `python -m explorax.papers.reproduce --help`.
 
-    OUTPUT/ez_fig3.png               the drawing
-    OUTPUT/verdicts.csv              the finding of each claim of all figures
-    RESULTS/ez_fig3.npz              the results of all tasks, once they are packed
-    RESULTS/ez_fig3/DIGEST.npz       the results of a task, while others are computed
+    OUTPUT/ez_fig3.png      the drawing
+    OUTPUT/verdicts.csv     the finding of each claim of all figures
+    RESULTS/ez_fig3.npz     the results of all tasks, see `write_results`
 
-The names of a quick version end in `_quick`; those of a figure with changed settings
-end in a hash of them. Neither is in the table of verdicts.
+The drawing of a quick version has a name that ends in `_quick`, that of a figure with
+changed settings in `_changed`. Their findings are not in the table of verdicts.
 """
 
-import collections
 import csv
 import dataclasses
 import functools
-import hashlib
 import io
 import json
 import pathlib
-import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -34,6 +30,7 @@ if __name__ == "__main__":
 from explorax.experiments import command, output, pool, versions
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import drawing
+from explorax.experiments.reports import markdown
 from explorax.papers import draw, figures, judge
 
 _INTRODUCTION = """\
@@ -89,10 +86,8 @@ class Flags:
   output: str = "figures"
   # Directory of the raw results. [OUTPUT/raw]
   results: str | None = None
-  # Joins the results of each figure's tasks in one file.
-  pack: bool = False
-  # Directory of Markdown pages, whose tables between `<!-- findings NAME -->`, or `<!--
-  # table NAME -->`, and `<!-- end -->` are written again.
+  # Directory of Markdown pages, whose tables between `<!-- table: NAME -->`, or `<!--
+  # table: findings of NAME -->`, and `<!-- end -->` are written again.
   pages: str | None = None
 
   ## Information
@@ -126,9 +121,8 @@ def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     for figure in figures.choose(flags["figure"], known)
   ]
   directory = output.RunDirectory(flags["output"])
-  results = flags["results"] or directory.path / "raw"
-  store = output.RunDirectory(results)
-  return functools.partial(_make, chosen, directory, store, flags)
+  results = output.RunDirectory(flags["results"] or directory.path / "raw")
+  return functools.partial(_make, chosen, directory, results, flags)
 
 
 def _make(
@@ -150,8 +144,7 @@ def _make(
       pool.compute, workers=workers, ray_address=flags["ray_address"], stop=stop
     )
     for figure, changes in chosen:
-      store = Store(results, figure.file_name)
-      complete = functools.partial(_complete, figure, store, run, console)
+      complete = functools.partial(_complete, figure, results, run, console)
       quick = figure.quick if flags["quick"] else {}
       table = figure.stages({**quick, **changes}, complete)
       if stop():
@@ -160,14 +153,11 @@ def _make(
       if table is None:
         code = 1
         continue
-      if flags["pack"]:
-        store.pack(table)
-      name = file_name(figure, flags["quick"], changes)
-      findings = write(figure, table, directory, name)
-      for x in findings:
+      version = "_changed" if changes else "_quick" * flags["quick"]
+      for x in write(figure, table, directory, version):
         console.line(f"  {judge.VERDICTS[x.held]} ({x.test}): {x.claim}: {x.measured}")
       if figure.panels:
-        console.line(f"  drawn in {directory.path / name}.png\n")
+        console.line(f"  drawn in {directory.path / figure.file_name}{version}.png\n")
       if figure.table is not None:
         tables[figure.name] = figure.table(table)
   if flags["pages"] is not None:
@@ -178,65 +168,66 @@ def _make(
 # -- results --------------------------------------------------------------------------
 
 
-class Store:
-  """The results of a figure's tasks: packed, or each in a file of its own.
+def _complete(
+  figure: figures.Figure,
+  results: output.RunDirectory,
+  run: Callable[[pool.Function, Sequence[pool.Task]], pool.Outcomes],
+  console: console_lib.Console,
+  tasks: Sequence[figures.Task],
+) -> figures.Table | None:
+  """The tasks' results, of which the missing ones are computed; None if some failed."""
+  file = f"{figure.file_name}.npz"
+  done = read_results(results.path / file)
+  # The last ones, often of the largest size, start first: no processor is idle at the
+  # end.
+  missing = [x for x in reversed(tasks) if figures.key(x) not in done]
+  console.line(
+    f"{figure.name}: {figure.title}; {len(tasks)} tasks, {len(missing)} to compute"
+  )
+  failures, outcomes = [], run(_timed, [pool.Task(x.name, x) for x in missing])
+  for count, (named, outcome) in enumerate(outcomes, start=1):
+    if isinstance(outcome, pool.Failure):
+      failures.append(f"{named.name}: {outcome.details or outcome.problem}")
+      console_lib.print_error(f"{named.name} failed: {outcome.problem}.")
+    else:
+      done[figures.key(outcome)] = outcome
+      results.write(file, functools.partial(write_results, [*done.values()]))
+      console.line(f"  {count} of {len(missing)}: {named.name}")
+  if failures:
+    text = "\n\n".join(failures)
+    results.write(f"{figure.file_name}.failed.txt", lambda x: x.write(text.encode()))
+    console_lib.print_error(
+      f"{figure.name} is not drawn: {len(failures)} of {len(missing)} tasks failed; "
+      "run the same command again to compute the missing ones."
+    )
+  found = [done[key] for key in map(figures.key, tasks) if key in done]
+  return figures.Table(found) if len(found) == len(tasks) else None
 
-  A packed file can be read without this project:
+
+def _timed(task: figures.Task) -> figures.CompletedTask:
+  start = time.monotonic()
+  results = {name: np.asarray(x) for name, x in task.compute(task.settings).items()}
+  seconds = time.monotonic() - start
+  return figures.CompletedTask(task.settings, results, seconds, _versions())
+
+
+@functools.cache
+def _versions() -> dict[str, Any]:
+  return versions.collect()
+
+
+def write_results(tasks: Sequence[figures.CompletedTask], file: BinaryIO) -> None:
+  """Writes results of tasks as one npz file.
+
+  Arrays of equal names and shapes are stacked. The entry `content` is JSON: `tasks`,
+  each with its settings, its duration, the index of its `versions`, and the array and
+  the index of each result. A file can be read without this project:
 
       arrays = dict(np.load("results/figures/tdu_scaling.npz"))
       content = json.loads(str(arrays["content"]))
       for task in content["tasks"]:
         for name, (array, i) in task["results"].items():
           print(task["settings"], name, arrays[array][i])
-  """
-
-  def __init__(self, directory: output.RunDirectory, name: str):
-    self._directory, self._name = directory, name
-    path = directory.path / f"{name}.npz"
-    self._packed = unpack(path) if path.exists() else {}
-
-  def read(self, task: figures.Task) -> figures.CompletedTask | None:
-    """The task's results; None if there are none."""
-    if task.key in self._packed:
-      return self._packed[task.key]
-    path = self._directory.path / self._file(task.key, ".npz")
-    return next(iter(unpack(path).values())) if path.exists() else None
-
-  def write(self, done: figures.CompletedTask) -> None:
-    """Saves a task's results, and removes an earlier failure.
-
-    Raises:
-      OutputError: if they cannot be written; earlier ones are intact.
-    """
-    key = json.dumps(done.settings, sort_keys=True)
-    self._write(self._file(key, ".npz"), packed([done]))
-    path = self._directory.path / self._file(key, ".failed.txt")
-    path.unlink(missing_ok=True)
-
-  def write_failure(self, task: figures.Task, details: str) -> None:
-    """Saves why a task failed."""
-    self._write(self._file(task.key, ".failed.txt"), details.encode())
-
-  def pack(self, tasks: Sequence[figures.CompletedTask]) -> None:
-    """Joins results in one file, and removes those of single tasks."""
-    self._write(f"{self._name}.npz", packed(tasks))
-    for task in tasks:
-      key = json.dumps(task.settings, sort_keys=True)
-      (self._directory.path / self._file(key, ".npz")).unlink(missing_ok=True)
-
-  def _write(self, name: str, content: bytes) -> None:
-    self._directory.write(name, functools.partial(_write_bytes, content))
-
-  def _file(self, key: str, suffix: str) -> str:
-    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-    return f"{self._name}/{digest}{suffix}"
-
-
-def packed(tasks: Sequence[figures.CompletedTask]) -> bytes:
-  """The results of tasks as one npz file: arrays of equal names and shapes are stacked.
-
-  Its entry `content` is JSON: `tasks`, each with its settings, its duration, the index
-  of its `versions`, and the array and the index of each result.
   """
   arrays: dict[str, list[np.ndarray]] = {}
   names: dict[tuple[str, Any, Any], str] = {}
@@ -261,14 +252,14 @@ def packed(tasks: Sequence[figures.CompletedTask]) -> bytes:
       }
     )
   text = json.dumps({"tasks": content, "versions": made})
-  file = io.BytesIO()
   stacked = {name: np.stack(each) for name, each in arrays.items()}
   np.savez_compressed(file, content=np.array(text), **stacked)
-  return file.getvalue()
 
 
-def unpack(path: pathlib.Path) -> dict[str, figures.CompletedTask]:
-  """The results of a packed file, by the task's key."""
+def read_results(path: pathlib.Path) -> dict[str, figures.CompletedTask]:
+  """What `write_results` wrote, by the task's key; nothing if there is no file."""
+  if not path.exists():
+    return {}
   with np.load(path) as file:
     arrays = dict(file)
   content = json.loads(str(arrays.pop("content")))
@@ -277,53 +268,8 @@ def unpack(path: pathlib.Path) -> dict[str, figures.CompletedTask]:
     results = {name: arrays[stack][i] for name, (stack, i) in task["results"].items()}
     made = content["versions"][task["versions"]]
     done = figures.CompletedTask(task["settings"], results, task["seconds"], made)
-    tasks[json.dumps(done.settings, sort_keys=True)] = done
+    tasks[figures.key(done)] = done
   return tasks
-
-
-def _complete(
-  figure: figures.Figure,
-  store: Store,
-  run: Callable[[pool.Function, Sequence[pool.Task]], pool.Outcomes],
-  console: console_lib.Console,
-  tasks: Sequence[figures.Task],
-) -> figures.Table | None:
-  """The tasks' results, of which the missing ones are computed; None if some failed."""
-  found = {task.key: store.read(task) for task in tasks}
-  # Long tasks start first, so that no processor is idle at the end.
-  missing = [x for x in sorted(tasks, key=lambda x: -x.cost) if found[x.key] is None]
-  console.line(
-    f"{figure.name}: {figure.title}; {len(tasks)} tasks, {len(missing)} to compute"
-  )
-  failed, outcomes = 0, run(_timed, [pool.Task(x.name, x) for x in missing])
-  for count, (named, outcome) in enumerate(outcomes, start=1):
-    if isinstance(outcome, pool.Failure):
-      failed += 1
-      store.write_failure(named.argument, outcome.details or outcome.problem)
-      console_lib.print_error(f"{named.name} failed: {outcome.problem}.")
-    else:
-      store.write(outcome)
-      found[named.argument.key] = outcome
-      console.line(f"  {count} of {len(missing)}: {named.name}")
-  if failed:
-    console_lib.print_error(
-      f"{figure.name} is not drawn: {failed} of {len(missing)} tasks failed; run the "
-      "same command again to compute the missing ones."
-    )
-  done = [x for x in found.values() if x is not None]
-  return figures.Table(done) if len(done) == len(found) else None
-
-
-def _timed(task: figures.Task) -> figures.CompletedTask:
-  start = time.monotonic()
-  results = {name: np.asarray(x) for name, x in task.compute(task.settings).items()}
-  seconds = time.monotonic() - start
-  return figures.CompletedTask(task.settings, results, seconds, _versions())
-
-
-@functools.cache
-def _versions() -> dict[str, Any]:
-  return versions.collect()
 
 
 # -- findings -------------------------------------------------------------------------
@@ -335,29 +281,20 @@ COLUMNS = (
 )
 
 
-def file_name(figure: figures.Figure, quick: bool, changes: figures.Settings) -> str:
-  """The name of the drawing, without the extension."""
-  if not changes:
-    return figure.file_name + "_quick" * quick
-  text = json.dumps([quick, changes], sort_keys=True)
-  return f"{figure.file_name}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-
-
 def write(
   figure: figures.Figure,
   table: figures.Table,
   directory: output.RunDirectory,
-  name: str,
+  version: str = "",
 ) -> list[judge.Finding]:
   """Draws a figure, and writes its findings if it is not a quick or changed version."""
   findings = judge.judge(figure.claims, table, figure.problem)
-  drawings = {"": figure.panels, **figure.pictures}
-  for suffix, panels in drawings.items():
+  for part, panels in {"": figure.panels, **figure.pictures}.items():
     if panels:
-      png = draw.draw(panels, table, "" if suffix else figure.title)
-      part = f"{name}_{suffix}" if suffix else name
-      directory.write(f"{part}.png", functools.partial(_write_bytes, png))
-  if name != figure.file_name:
+      png = draw.draw(panels, table, "" if part else figure.title)
+      name = f"{figure.file_name}{version}{f'_{part}' * bool(part)}.png"
+      directory.write(name, functools.partial(_write_bytes, png))
+  if version:
     return [dataclasses.replace(x, held=None) for x in findings]
   rows = [row for row in read_verdicts(directory.path) if row["figure"] != figure.name]
   rows += [row_of(figure.name, x) for x in findings]
@@ -365,7 +302,7 @@ def write(
   writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", restval="")
   writer.writeheader()
   writer.writerows(sorted(rows, key=lambda row: row["figure"]))
-  directory.write(_TABLE, lambda file: file.write(text.getvalue().encode()))
+  directory.write(_TABLE, functools.partial(_write_bytes, text.getvalue().encode()))
   return findings
 
 
@@ -397,12 +334,10 @@ def read_verdicts(directory: pathlib.Path) -> list[dict[str, str]]:
 
 # -- pages ----------------------------------------------------------------------------
 
-_BLOCK = re.compile(r"<!-- (findings|table) (\S.*?) -->\n.*?<!-- end -->", re.DOTALL)
-
 
 def fill_pages(
   directory: pathlib.Path,
-  rows: Iterable[Mapping[str, str]],
+  rows: Sequence[Mapping[str, str]],
   tables: Mapping[str, str],
 ) -> None:
   """Writes the tables of the Markdown pages below a directory again.
@@ -412,22 +347,14 @@ def fill_pages(
     rows: of the table of verdicts.
     tables: figure → its own table.
   """
-  of_figure = collections.defaultdict[str, list[Mapping[str, str]]](list)
-  for row in rows:
-    of_figure[row["figure"]].append(row)
-
-  def fill(block: re.Match[str]) -> str:
-    kind, names = block.groups()
-    if kind == "table":
-      body = tables.get(names)
-    else:
-      body = _findings([row for name in names.split() for row in of_figure[name]])
-    begin = f"<!-- {kind} {names} -->"
-    return block[0] if body is None else f"{begin}\n\n{body}\n\n<!-- end -->"
-
   for path in sorted(directory.rglob("*.md")):
     text = path.read_text(encoding="utf-8")
-    if (filled := _BLOCK.sub(fill, text)) != text:
+    made = dict(tables)
+    for name in markdown.names(text):
+      if name.startswith("findings of "):
+        chosen = name.split()[2:]
+        made[name] = _findings([x for y in chosen for x in rows if x["figure"] == y])
+    if (filled := markdown.fill(text, made)) != text:
       path.write_text(filled, encoding="utf-8")
 
 

@@ -168,7 +168,7 @@ def run(settings: figures.Settings) -> figures.Results:
   returns = record.per_seed(
     lambda episode: episode.metrics.get("denoised_return", episode.episode_return)
   )
-  return {"returns": returns, "seconds": np.full(len(returns), record.step_seconds)}
+  return {"returns": returns, "seconds": np.full(len(returns), record.step_seconds())}
 
 
 def scores(table: figures.Table) -> np.ndarray:
@@ -367,7 +367,7 @@ def _table(table: figures.Table) -> str:
       "(Games and Howell's test of all pairs), which need not be as good:",
       "\n".join(groups),
       f"Mean scores in the tuning, in {', '.join(_TUNING)}:",
-      tuned.table(tuning, names),
+      tuned.table(tuning, METHODS),
     ]
   )
 

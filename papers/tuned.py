@@ -29,23 +29,19 @@ class Method(NamedTuple):
   values: Sequence[float | None]
   changes: tuple[str, ...] = ()
 
-  def line(self, label: str, value: float | None) -> dict[str, Any]:
-    """The settings of a task with this value."""
-    own = [] if value is None else [self.setting.format(value)]
-    changes = [*self.changes, *own]
-    return {"method": label, "agent": self.agent, "value": value, "changes": changes}
-
 
 def lines(
   methods: Mapping[str, Method], best: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
   """The settings of each method with all its values, or with its best one."""
-  return [
-    {"tuning": best is None, **method.line(label, value)}
-    for label, method in methods.items()
-    if best is None or label in best
-    for value in (method.values if best is None else [best[label]])
-  ]
+  lines = []
+  for label in methods if best is None else best:
+    agent, setting, values, changes = methods[label]
+    for value in values if best is None else [best[label]]:
+      own = [] if value is None else [setting.format(value)]
+      line = {"method": label, "agent": agent, "value": value}
+      lines.append({"tuning": best is None, **line, "changes": [*changes, *own]})
+  return lines
 
 
 def scores(
@@ -67,13 +63,14 @@ def best(found: Scores) -> dict[str, Any]:
   return {label: max(each, key=each.__getitem__) for label, each in found.items()}
 
 
-def table(found: Scores, settings: Mapping[str, str]) -> str:
-  """A table of the tuning; `settings`: method → the name of what was tuned."""
+def table(found: Scores, methods: Mapping[str, Method]) -> str:
+  """A table of the tuning: the scores of each method's values."""
   rows = []
   for label, each in found.items():
+    setting, _, _ = methods[label].setting.partition("=")
     columns = {
       f"value {i}": f"{'preset' if value is None else f'{value:g}'}: {score:.2f}"
       for i, (value, score) in enumerate(each.items(), start=1)
     }
-    rows.append({"method": label, "setting": f"`{settings[label]}`", **columns})
+    rows.append({"method": label, "setting": f"`{setting}`", **columns})
   return markdown.table(rows)

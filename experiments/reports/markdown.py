@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 Row = Mapping[str, Any]
-_MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
+_MARKED = re.compile(r"<!-- table: (.+?) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -30,7 +30,6 @@ _GREEDY = (*_NETWORK, f"exploration.epsilon={_EPSILON.format(0.05)}")
 # Ten heads on the torso of the others.
 _HEADS = ("hidden_sizes=", "head_size=64", "shared_torso=true")
 _WINDOW, _SHARE = 100, 0.8  # Solved: this share of so many last episodes succeeded.
-NUM_BINS = 30  # Of a run's steps.
 _LIMIT = 200_000  # Environment steps of a run, of all environments of a seed.
 
 
@@ -99,14 +98,17 @@ class _Ends(compute.Record):
     self.ends.append((episode.env_steps, episode.episode_return))
 
   def has_ended(self) -> bool:
-    return (
-      self._until_solved and bool(self.ends) and _solved_at(np.array(self.ends)) > 0
-    )
+    return self._until_solved and solved_at(self.ends) > 0
 
 
 def run(settings: figures.Settings) -> figures.Results:
-  """`successes` of a seed until it has solved its task, in the tuning to the end."""
-  (seed,), num_steps = settings["seeds"], settings["num_steps"]
+  """Trains a seed until it has solved its task, in the tuning to the end.
+
+  Returns:
+    `[1]`: `solved`, see `solved_at`; `limit`, the steps of the run; `success`, the
+    share of all training episodes that reached the goal.
+  """
+  num_steps = settings["num_steps"]
   record = _Ends(until_solved=not settings["tuning"])
   compute.train(
     settings,
@@ -117,59 +119,25 @@ def run(settings: figures.Settings) -> figures.Results:
     steps=num_steps,
     eval_episodes=0,
   )
-  return successes({seed: record.ends}, num_steps)
-
-
-def successes(
-  ends: Mapping[int, Sequence[tuple[int, float]]], num_steps: int
-) -> figures.Results:
-  """Counts the episodes that reach the goal, whose return is not 0.
-
-  Args:
-    ends: seed → the environment steps and the return at each episode's end.
-    num_steps: of the run.
-
-  Returns:
-    Of each seed `[S]`: `solved`, the environment steps after which 80 % of the last 100
-    training episodes reached the goal, or 0; `limit`, the steps of the run; `success`,
-    the share of all episodes that reached it; `successes`, `[S, 30]`, the same of those
-    that ended in each thirtieth of the run (with none, as before).
-  """
-  each = [np.array(x, np.float64).reshape(-1, 2) for x in ends.values()]
-  reached = [x[:, 1] > 0 for x in each]
+  reached = [value > 0 for _, value in record.ends]
   return {
-    "solved": np.array([_solved_at(x) for x in each], np.int64),
-    "limit": np.full(len(each), num_steps),
-    "success": np.array([np.mean(x) if x.size else 0.0 for x in reached]),
-    "successes": np.stack(
-      [_shares(x[:, 0], y, num_steps) for x, y in zip(each, reached, strict=True)]
-    ),
+    "solved": np.array([solved_at(record.ends)], np.int64),
+    "limit": np.array([num_steps]),
+    "success": np.array([np.mean(reached) if reached else 0.0]),
   }
 
 
-def _solved_at(ends: np.ndarray) -> int:
-  """The steps after which a run of these ends, `[N, 2]`, has solved its task, or 0."""
-  until = np.concatenate([[0], np.cumsum(ends[:, 1] > 0)])
+def solved_at(ends: Sequence[tuple[int, float]]) -> int:
+  """The steps after which 80 % of the last 100 episodes reached the goal, or 0.
+
+  Args:
+    ends: the environment steps at each episode's end, and its return, which is 0 of an
+      episode that does not reach the goal.
+  """
+  until = np.cumsum([0, *(value > 0 for _, value in ends)])
   latest = until[_WINDOW:] - until[:-_WINDOW]
   at = np.flatnonzero(latest >= _SHARE * _WINDOW)
-  return int(ends[at[0] + _WINDOW - 1, 0]) if at.size else 0
-
-
-def _shares(steps: np.ndarray, reached: np.ndarray, num_steps: int) -> np.ndarray:
-  sums, counts = compute.windows(steps, reached, num_steps, NUM_BINS)
-  shares, last = np.zeros(NUM_BINS), 0.0
-  for i in range(NUM_BINS):
-    last = sums[i] / counts[i] if counts[i] else last
-    shares[i] = last
-  return shares
-
-
-def _steps(table: figures.Table) -> figures.Times:
-  return table.times("solved", "limit")
-
-
-def _is_solved(table: figures.Table) -> np.ndarray:
-  return (table.scores("solved") > 0).astype(np.float64)
+  return ends[at[0] + _WINDOW - 1][0] if at.size else 0
 
 
 def _grid(
@@ -181,7 +149,6 @@ def _grid(
     {"task": tasks, "num_steps": num_steps, "num_envs": 16},
     num_seeds=len(seeds),
     first_seed=seeds.start,  # Other figures have seeds from 0.
-    cost=lambda settings: settings["num_steps"],
   )
 
 
@@ -195,12 +162,11 @@ def _then(table: figures.Table) -> list[figures.Grid]:
 
 
 def _table(table: figures.Table) -> str:
-  settings = {x: method.setting.partition("=")[0] for x, method in METHODS.items()}
-  return tuned.table(_tuning(table), settings)
+  return tuned.table(_tuning(table), METHODS)
 
 
-def _groups(label: str) -> list[figures.Settings]:
-  return [{"method": x, "tuning": False} for x in (label, _BASELINE)]
+def _groups(label: str) -> tuple[figures.Selection, figures.Selection]:
+  return {"method": label, "tuning": False}, {"method": _BASELINE, "tuning": False}
 
 
 FIGURES = (
@@ -220,7 +186,6 @@ FIGURES = (
       [
         draw.Rows(
           lines=_LINES,
-          event=_steps,
           where={"tuning": False, "task": task},
           limit=_LIMIT,
           sort=True,
@@ -241,9 +206,8 @@ FIGURES = (
         [
           judge.Above(
             f"{label} solves more runs than double DQN",
-            _is_solved,
+            figures.Table.solved,
             *_groups(label),
-            pooled=True,
             spec=".2f",
           )
           for label in METHODS
@@ -255,7 +219,6 @@ FIGURES = (
           judge.Sooner(
             f"{label} solves the tasks in fewer steps than double DQN",
             *_groups(label),
-            event=_steps,
           )
           for label in METHODS
           if label != _BASELINE
@@ -264,9 +227,5 @@ FIGURES = (
     ],
     problem="task",
     table=_table,
-    caption="A mark is a run of a seed; a hollow one, at the limit, stands for all "
-    "that were not solved. Solved: 80 % of the last 100 training episodes reached the "
-    "goal. On the right: the number of runs solved; rows by the mean. NGU's setting "
-    "was changed after its first runs had been seen.",
   ),
 )

@@ -67,7 +67,6 @@ FIGURES = (
         {**runs.DEEP_SEA, "permuted": (False, True), "size": _SIZES},
         num_seeds=30,
         seeds_per_task=30,
-        cost=lambda settings: settings["size"],
       )
     ],
     quick={"size": (3, 4, 5), "episodes": 300, "num_seeds": 5},
@@ -81,6 +80,5 @@ FIGURES = (
       for label, event in _EVENTS.items()
     ],
     claims=[claim for x in _EVENTS.items() for claim in _of(*x)],
-    caption=comparisons.SIZE_CAPTION,
   ),
 )

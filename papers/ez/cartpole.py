@@ -21,7 +21,6 @@ FIGURES = (
           {**runs.CARTPOLE, "basis": basis, "episodes": episodes},
           num_seeds=30,
           seeds_per_task=2 if basis == "full" else 10,
-          cost=lambda settings: 100.0 if settings["basis"] == "full" else 10.0,
         )
         for basis, episodes in _BASES.values()
       ),
@@ -60,7 +59,5 @@ FIGURES = (
       ),
       comparisons.visits_earlier("CartPole", _MAP),
     ],
-    caption="Above: means over 30 seeds; bands: 95 % bootstrap intervals. Below: first "
-    "visits at ε = 1.",
   ),
 )

@@ -9,10 +9,6 @@ from explorax.papers import draw, figures, judge
 from explorax.papers.ez import runs
 
 DISCOUNTED = "discounted_returns"
-SIZE_CAPTION = (
-  "A mark is a run of a seed; a hollow one, at the limit, stands for all that did not "
-  "get there. Lines join medians where more than half of the seeds got there."
-)
 
 
 def curves(
@@ -160,7 +156,7 @@ def size_marks(
     "xticks": sizes,
     "xticklabels": sizes,
   }
-  guide = draw.function(sizes, lambda n: 2.0**n, linestyle="--", label="$2^N$")
+  guide = draw.function(sizes, lambda n: 2.0**n, "$2^N$")
   return draw.Marks(
     event=event,
     lines=runs.RULES,

@@ -68,7 +68,7 @@ FIGURES = (
           lines=_LAWS,
           x="size",
           statistic=np.median,
-          limit=_STEPS,
+          guides=[draw.horizontal(_STEPS, linestyle=":")],
           axes={
             "xscale": ("log", {"subs": []}),
             "yscale": "log",
@@ -93,7 +93,5 @@ FIGURES = (
         (_NO_REPEATS, "exponential", _is_exponential),
       )
     ],
-    caption="Medians over 100 trials with 95 % bootstrap intervals. Hollow, at the "
-    "dotted limit: half of the trials or more did not cover the chain.",
   ),
 )

@@ -100,7 +100,5 @@ FIGURES = (
         "at ε = 1, εz-greedy is earlier at the bottom corners", _bottom_corners, 1.0
       ),
     ],
-    caption="The colour is the mean step of a cell's first visit over 200 trials in a "
-    "room of 50 × 50.",
   ),
 )

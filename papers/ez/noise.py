@@ -1,7 +1,5 @@
 """Paper 1's figures 7 and 8: GridWorld and MountainCar with noisy transitions."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from explorax.experiments.recording import statistics
@@ -31,26 +29,21 @@ def _some_noise_helps(table: figures.Table) -> judge.Finding:
   return judge.above("some noise helps ε-greedy", x, without, test=judge.paired)
 
 
-def _strong_noise_harms(table: figures.Table) -> judge.Finding:
-  """Whether both earn less at the strongest noise than at the best, chosen as above."""
+def _less_than_at_the_best(table: figures.Table) -> list[judge.Finding]:
+  """Of both, at the strongest noise than at the best, chosen as above."""
   pairs = []
   for _, y in _returns(table.where(**_FIXED)):
     best = int(np.argmax(y[::2].mean(axis=0)))
     pairs.append((y[1::2, -1], y[1::2, best]))
-  return _both_less("strong noise harms both", pairs)
+  return [judge.above("", x, y, less=True, test=judge.paired) for x, y in pairs]
 
 
-def _noise_harms(table: figures.Table) -> judge.Finding:
-  """Whether both earn less at the strongest noise than without."""
-  pairs = [(y[:, -1], y[:, 0]) for _, y in _returns(table)]
-  return _both_less("noise harms both", pairs)
-
-
-def _both_less(
-  claim: str, pairs: Sequence[tuple[np.ndarray, np.ndarray]]
-) -> judge.Finding:
-  parts = [judge.above("", x, y, less=True, test=judge.paired) for x, y in pairs]
-  return judge.All(claim, ()).of(parts)
+def _less_than_without(table: figures.Table) -> list[judge.Finding]:
+  """Of both, at the strongest noise than without."""
+  returns = [y for _, y in _returns(table)]
+  return [
+    judge.above("", y[:, -1], y[:, 0], less=True, test=judge.paired) for y in returns
+  ]
 
 
 def _best_noises(table: figures.Table) -> list[statistics.Interval]:
@@ -112,7 +105,7 @@ FIGURES = (
         test=judge.paired,
       ),
       _some_noise_helps,
-      _strong_noise_harms,
+      judge.All("strong noise harms both", [_less_than_at_the_best]),
       judge.Check(
         "εz-greedy is best at less noise than ε-greedy",
         _best_at_less,
@@ -122,8 +115,6 @@ FIGURES = (
       ),
       comparisons.random_ties_earn_more("without noise", noise=0.0),
     ],
-    caption="Means over seeds; bands: 95 % bootstrap intervals. Below: ties are broken "
-    "by preferences that each seed draws once.",
   ),
   figures.Figure(
     name="ez/fig8",
@@ -143,7 +134,7 @@ FIGURES = (
       "noise", "variance of the force", (0.0, 0.25, 1.0, 2.0), 0.25
     ),
     claims=[
-      _noise_harms,
+      judge.All("noise harms both", [_less_than_without]),
       judge.Check(
         "both are best without noise",
         _best_without,

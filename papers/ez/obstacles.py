@@ -1,6 +1,5 @@
 """Paper 1's figures 12 and 13: learning in gridworlds with obstacles, or with traps."""
 
-import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -17,39 +16,32 @@ def _below_zero(x: np.ndarray) -> judge.Finding:
   return judge.above("", x, np.zeros_like(x), less=True, test=judge.paired)
 
 
-def _gap_decreases(table: figures.Table) -> judge.Finding:
+def _gap_decreases(table: figures.Table) -> list[judge.Finding]:
   """εz-greedy's return less ε-greedy's: the last density's less the first's."""
   ez, epsilon = comparisons.of_rules(table, "density")
   gaps = ez - epsilon
-  return _below_zero(gaps[:, -1] - gaps[:, 0])
+  return [_below_zero(gaps[:, -1] - gaps[:, 0])]
 
 
-def _harder_for_ez(table: figures.Table) -> judge.Finding:
+def _harder_for_ez(table: figures.Table) -> list[judge.Finding]:
   """From the first density to that at which εz-greedy earns least."""
   ez, epsilon = comparisons.of_rules(table, "density")
   at = int(np.argmin(ez.mean(axis=0)))
-  parts = [_below_zero(y[:, at] - y[:, 0]) for y in (ez, ez - epsilon)]
-  return judge.All("", ()).of(parts)
+  return [_below_zero(y[:, at] - y[:, 0]) for y in (ez, ez - epsilon)]
 
 
-def _nowhere_less(table: figures.Table) -> judge.Finding:
+def _nowhere_less(table: figures.Table) -> list[judge.Finding]:
   """The effect is that of the density at which it does worst."""
   ez, epsilon = comparisons.of_rules(table, "density")
   gaps = sorted((ez - epsilon).T, key=np.mean)
-  return judge.All("", ()).of(
-    [judge.above("", gap, np.zeros_like(gap), test=judge.paired) for gap in gaps]
-  )
+  return [judge.above("", gap, np.zeros_like(gap), test=judge.paired) for gap in gaps]
 
 
 def _with_first_ties(
-  claim: str, finding: Callable[[figures.Table], judge.Finding]
+  claim: str, findings: Callable[[figures.Table], list[judge.Finding]]
 ) -> judge.Claim:
   """The claim, of the runs whose ties are broken as in the pseudo-code."""
-
-  def judged(table: figures.Table) -> judge.Finding:
-    return dataclasses.replace(finding(table.where(**_FIRST)), claim=claim)
-
-  return judged
+  return judge.All(claim, [lambda table: findings(table.where(**_FIRST))])
 
 
 def _figure(number: int, world: str) -> figures.Figure:
@@ -110,8 +102,6 @@ def _figure(number: int, world: str) -> figures.Figure:
       ),
       comparisons.random_ties_earn_more("at a density of 0", density=0.0),
     ],
-    caption="Means over seeds; bands: 95 % bootstrap intervals. Below: ties are broken "
-    "by the first index.",
   )
 
 

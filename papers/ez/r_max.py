@@ -47,7 +47,6 @@ FIGURES = (
         {**runs.GRIDWORLD, "reward_max": 1.0, "tolerance": 1e-3},
         num_seeds=30,
         seeds_per_task=30,
-        cost=lambda settings: 1.0 + settings["threshold"],
       ),
     ],
     quick={"size": 8, "episodes": 10, "num_seeds": 3},

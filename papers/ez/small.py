@@ -33,7 +33,6 @@ def _map_grid(domain: figures.Settings) -> figures.Grid:
     {**domain, "epsilon": 1.0, "what": "map"},
     num_seeds=30,
     seeds_per_task=30,
-    cost=lambda settings: 100.0,
   )
 
 
@@ -95,7 +94,6 @@ FIGURES = (
         {**runs.DEEP_SEA, "size": _SIZES},
         num_seeds=30,
         seeds_per_task=30,
-        cost=lambda settings: settings["size"],
       ),
       # The paper's 30 seeds cannot distinguish the rules, since most find no goal.
       figures.Grid(
@@ -170,6 +168,5 @@ FIGURES = (
         for label, x in _MAPS.items()
       ),
     ],
-    caption=f"Episodes in DeepSea. {comparisons.SIZE_CAPTION}",
   ),
 )

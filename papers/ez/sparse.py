@@ -112,7 +112,5 @@ FIGURES = (
         ]
       )
     ],
-    caption="Shares of episodes at the goal. Small marks are seeds, large ones their "
-    "means with 95 % t-intervals.",
   ),
 )

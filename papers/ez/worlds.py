@@ -139,7 +139,5 @@ FIGURES = (
         )
       ),
     ],
-    caption="The worlds of the first seed. A seed's denser worlds contain all "
-    "obstacles or traps of its sparser ones.",
   ),
 )

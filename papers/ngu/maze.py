@@ -187,9 +187,6 @@ def _curves(lines: draw.Lines, top: float, **axes: Any) -> list[list[draw.Panel]
   ]
 
 
-_CAPTION = "The most exploratory policy, acting greedily, in mazes of 7 × 7. "
-_LINES = "Lines: means; bands: 95 % bootstrap intervals. Dotted: a policy at random."
-
 FIGURES = (
   figures.Figure(
     name="ngu/fig2",
@@ -208,7 +205,6 @@ FIGURES = (
       for other in ("random projections", "RND")
     ]
     + [_NEARLY_ALL],
-    caption=_CAPTION + _LINES,
   ),
   figures.Figure(
     name="ngu/long",
@@ -239,7 +235,6 @@ FIGURES = (
       ),
       _NEARLY_ALL,
     ],
-    caption=_CAPTION + _LINES,
   ),
   figures.Figure(
     name="ngu/variants",
@@ -287,7 +282,5 @@ FIGURES = (
         _VARIANTS["M kept for 3 episodes"],
       ),
     ],
-    caption=_CAPTION + "Small marks: seeds; large ones: means with 95 % t-intervals. "
-    "Dotted: a policy at random.",
   ),
 )

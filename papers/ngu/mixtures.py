@@ -38,6 +38,11 @@ def _evenly_spaced(table: figures.Table) -> tuple[bool, str, None]:
   return bool(np.ptp(ratios) < 1e-3), words, None
 
 
+def _line(name: str) -> draw.Guide:
+  style = {"color": "#0072B2", "linewidth": 1.8}
+  return lambda axes, table: axes.plot(table.joined(name)[0], **style)
+
+
 FIGURES = (
   figures.Figure(
     name="ngu/fig7",
@@ -58,11 +63,8 @@ FIGURES = (
     quick={},
     panels=[
       [
-        draw.Curves(
-          y=name,
-          lines={"": {}},
-          x=range(_N),
-          count=False,
+        draw.Panel(
+          guides=[_line(name)],
           axes={"xlabel": "policy i", "ylabel": label},
         )
         for name, label in (("betas", "bonus scale β"), ("discounts", "discount γ"))
@@ -82,6 +84,5 @@ FIGURES = (
         ("discounts are evenly spaced in the logarithm of the horizon", _evenly_spaced),
       )
     ],
-    caption="The 32 policies of a mixture; policy 0 is the greediest.",
   ),
 )

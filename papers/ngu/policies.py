@@ -43,7 +43,6 @@ FIGURES = (
         num_seeds=10,
         first_seed=100,  # Other figures have seeds from 0.
         seeds_per_task=5,
-        cost=lambda settings: settings["num_steps"],
       )
     ],
     quick={
@@ -74,7 +73,5 @@ FIGURES = (
         ]
       )
     ],
-    caption="Shares of episodes at the goal. Small marks are seeds, large ones their "
-    "means with 95 % t-intervals.",
   ),
 )

@@ -174,7 +174,7 @@ FIGURES = (
           y="error",
           lines=_LINES,
           where=_CONTROL,
-          x=lambda table: range(table.joined("error").shape[1]),
+          x=lambda table: np.arange(table.joined("error").shape[1]),
           statistic=_upper_decile,
           axes={
             "title": "control: error by iteration",
@@ -213,8 +213,5 @@ FIGURES = (
         _CONTROL,
       ),
     ],
-    caption="100 random decision processes, γ = 0.9 and λ = 1. Left: means over them; "
-    "a factor below 1 contracts. Right: the error that a tenth of them exceeds, where "
-    "Retrace(1) and tree-backup(1) coincide. Bands: 95 % bootstrap intervals.",
   ),
 )

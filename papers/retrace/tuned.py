@@ -32,11 +32,7 @@ def _then(table: figures.Table) -> list[figures.Grid]:
   """
   lines = tuned.lines(_METHODS, tuned.best(_tuning_scores(table)))
   # `retrace/fig1` has the seeds 0 to 4.
-  return [
-    figures.Grid(
-      scores.run, lines, _AXES, num_seeds=9, first_seed=300, cost=scores.cost
-    )
-  ]
+  return [figures.Grid(scores.run, lines, _AXES, num_seeds=9, first_seed=300)]
 
 
 def _normalised(table: figures.Table) -> Callable[[figures.Table], np.ndarray]:
@@ -78,8 +74,7 @@ def _above(*compared: tuple[str, str, int]) -> judge.Claim:
 
 
 def _table(table: figures.Table) -> str:
-  names = dict.fromkeys(_METHODS, "learning_rate")
-  return tuned.table(_tuning_scores(table), names)
+  return tuned.table(_tuning_scores(table), _METHODS)
 
 
 FIGURES = (
@@ -94,7 +89,6 @@ FIGURES = (
         _AXES,
         first_seed=200,
         seeds_per_task=5,
-        cost=scores.cost,
       )
     ],
     then=_then,
@@ -135,9 +129,5 @@ FIGURES = (
     ],
     problem="game",
     table=_table,
-    caption="Small marks are seeds, large ones their means with 95 % t-intervals, over "
-    "small games. In each game, 0 and 1 are the worst and the best mean at the end of "
-    "the runs of other seeds that chose the step sizes. Each tested seed has its own "
-    "draw of ε's schedules; those that chose share one.",
   ),
 )

@@ -1,6 +1,7 @@
 """Runs of paper 4's agents: the episode in which each one solves a problem."""
 
 import dataclasses
+import functools
 from typing import Any
 
 from explorax import environments
@@ -45,24 +46,14 @@ def deep_sea(settings: figures.Settings, config: Any = None) -> figures.Results:
   """
   stochastic = settings.get("stochastic", False)
   name = f"jax:deep_sea/{settings['size']}{',stochastic=true' * stochastic}"
-
-  def rule() -> environments.SolvedRule:
-    found = environments.solved_rule(name)
-    assert found is not None  # bsuite has a rule for both versions.
-    return found
-
   sea = deep_sea_lib.DeepSea(settings["size"], stochastic=stochastic)
-  solved = compute.Solved(settings, rule)
-  compute.train(
+  return compute.until_solved(
     settings,
-    solved,
+    functools.partial(environments.solved_rule, name),
     config=agent_config(settings) if config is None else config,
     environment=sea,
     params=own_mappings(sea, settings),
-    episodes=settings["max_episodes"],
-    eval_episodes=0,
   )
-  return solved.results()
 
 
 def own_mappings(
@@ -89,18 +80,14 @@ def tree(settings: figures.Settings) -> figures.Results:
     found = episode.episode_return  # The treasure is at the top, with a return of 1.
     return {"bad_episode": 1.0 - found, "denoised_return": found}
 
-  rule = environments.SolvedRule
-  solved = compute.Solved(settings, lambda: rule(min_episode=10), metrics)
-  compute.train(
+  return compute.until_solved(
     settings,
-    solved,
+    functools.partial(environments.SolvedRule, min_episode=10),
+    metrics,
     config=agent_config(settings),
     environment=binary_tree.BinaryTree(size),
     params=[
       binary_tree.Params(binary_tree.action_mapping(seed, size))
       for seed in settings["seeds"]
     ],
-    episodes=settings["max_episodes"],
-    eval_episodes=0,
   )
-  return solved.results()

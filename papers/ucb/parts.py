@@ -117,7 +117,6 @@ FIGURES = (
         num_seeds=10,
         first_seed=100,  # Other figures have seeds from 0.
         seeds_per_task=10,  # They run in one program.
-        cost=lambda settings: settings["size"] ** 2.0,
       )
     ],
     quick={

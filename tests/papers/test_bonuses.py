@@ -44,13 +44,11 @@ def test_navix_has_minigrids_view_and_limits(task, limit):
   assert observation[-1, 3].tolist() == [1, 0, 0]  # It carries nothing.
 
 
-def test_successes_are_counted_by_the_parts_of_a_run():
-  ends = {3: [(step, float(step > 1000)) for step in range(10, 3001, 10)]}
-  results = minigrid.successes({**ends, 4: [(1500, 1.0)], 5: []}, 3000)
-  assert results["solved"].tolist() == [1800, 0, 0]
-  np.testing.assert_allclose(results["success"], [200 / 300, 1.0, 0.0])
-  assert results["successes"][0].tolist() == [0.0] * 10 + [1.0] * 20
-  assert results["successes"][1].tolist() == [0.0] * 14 + [1.0] * 16
+def test_a_task_is_solved_when_80_of_the_last_100_episodes_reached_the_goal():
+  ends = [(step, float(step > 1000)) for step in range(10, 3001, 10)]
+  assert minigrid.solved_at(ends) == 1800
+  assert minigrid.solved_at(ends[:179]) == minigrid.solved_at([(1500, 1.0)]) == 0
+  assert minigrid.solved_at([]) == 0
 
 
 def test_the_tasks_have_the_value_with_the_greatest_share_of_successes():

@@ -28,7 +28,7 @@ def test_a_steps_time_is_that_of_the_second_half_without_the_evaluation(monkeypa
   monkeypatch.setattr(compute.session, "train", train)
   settings = {"agent": "dqn", "seeds": [0]}
   record = compute.train(settings, env="jax:catch", steps=1000)
-  assert record.step_seconds == pytest.approx(2.0 / 400)
+  assert record.step_seconds() == pytest.approx(2.0 / 400)
   assert len(record.episodes[0]) == 3
 
 

@@ -1,10 +1,10 @@
-"""The stored results of each figure give its frozen verdicts."""
+"""What figures are made of; the stored results of each give its frozen verdicts."""
 
 import pathlib
 
+import numpy as np
 import pytest
 
-from explorax.experiments import output
 from explorax.papers import draw, figures, judge, reproduce
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -12,23 +12,17 @@ DOCS = ROOT / "docs" / "figures"
 FIGURES = figures.every()
 
 
-def kept(figure: figures.Figure) -> figures.Table:
-  """The results of all the figure's tasks in the repository."""
-  results = output.RunDirectory(ROOT / "results" / "figures")
-  read = reproduce.Store(results, figure.file_name).read
-
-  def complete(tasks):
-    found = [done for task in tasks if (done := read(task)) is not None]
-    assert len(found) == len(tasks)  # Nothing would be computed again.
-    return figures.Table(found)
-
-  return figure.stages({}, complete)
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_kept_results_give_the_frozen_verdicts(name):
   figure = FIGURES[name]
-  findings = judge.judge(figure.claims, kept(figure), figure.problem)
+  kept = reproduce.read_results(ROOT / f"results/figures/{figure.file_name}.npz")
+
+  def complete(tasks):  # A KeyError: a task would be computed again.
+    return figures.Table(kept[figures.key(task)] for task in tasks)
+
+  tasks = [task for grid in figure.runs for task in grid.tasks()]
+  assert len({figures.key(task) for task in tasks}) == len(tasks) > 0
+  findings = judge.judge(figure.claims, figure.stages({}, complete), figure.problem)
   rows = [reproduce.row_of(name, x) for x in findings]
   frozen = [row for row in reproduce.read_verdicts(DOCS) if row["figure"] == name]
   assert rows == frozen
@@ -48,3 +42,25 @@ def test_the_quick_version_of_a_figure_is_computed_and_drawn(name):
   judge.judge(figure.claims, table, figure.problem)
   pytest.importorskip("matplotlib")
   assert draw.draw(figure.panels, table).startswith(b"\x89PNG")
+
+
+def test_a_table_joins_the_seeds_of_a_problem():
+  table = figures.Table(
+    figures.CompletedTask(
+      {"size": size, "rule": "ez", "seeds": seeds},
+      {"x": np.array([[s, s + size] for s in seeds], float)},
+      1.0,
+      {},
+    )
+    for size in (4, 2)
+    for seeds in ([2, 3], [0, 1])
+  )
+  assert table.values("size") == [4, 2] and len(table.where(size=2, rule="ez")) == 2
+  assert len(table.where(size=lambda n: n > 2, ties=None)) == 2
+  assert table.joined("x", size=4)[:, 0].tolist() == [0, 1, 2, 3]
+  np.testing.assert_array_equal(table.scores("x"), [[s + 2, s + 1] for s in range(4)])
+  assert table.score("x").tolist() == [1.5, 2.5, 3.5, 4.5]
+  assert table.score(lambda t: t.joined("x", size=4)[:, 0]).tolist() == [0, 1, 2, 3]
+  assert table.without_seed(2).joined("x", size=2)[:, 0].tolist() == [0, 1, 3]
+  with pytest.raises(ValueError, match="unpack"):
+    table.joined("x")
