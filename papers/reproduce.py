@@ -120,15 +120,20 @@ def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     (figure, figures.parse_changes(figure, [*flags["set"], *seeds]))
     for figure in figures.choose(flags["figure"], known)
   ]
-  directory = output.RunDirectory(flags["output"])
-  results = output.RunDirectory(flags["results"] or directory.path / "raw")
+  directory = pathlib.Path(flags["output"]).expanduser().absolute()
+  results = directory / "raw"
+  if flags["results"] is not None:
+    results = pathlib.Path(flags["results"]).expanduser().absolute()
+  for path in (directory, results):
+    with output.write_errors(path):
+      path.mkdir(parents=True, exist_ok=True)
   return functools.partial(_make, chosen, directory, results, flags)
 
 
 def _make(
   chosen: Sequence[tuple[figures.Figure, dict[str, Any]]],
-  directory: output.RunDirectory,
-  results: output.RunDirectory,
+  directory: pathlib.Path,
+  results: pathlib.Path,
   flags: dict[str, Any],
 ) -> int:
   """Computes, judges and draws the figures one after another."""
@@ -157,11 +162,11 @@ def _make(
       for x in write(figure, table, directory, version):
         console.line(f"  {judge.VERDICTS[x.held]} ({x.test}): {x.claim}: {x.measured}")
       if figure.panels:
-        console.line(f"  drawn in {directory.path / figure.file_name}{version}.png\n")
+        console.line(f"  drawn in {directory / figure.file_name}{version}.png\n")
       if figure.table is not None:
         tables[figure.name] = figure.table(table)
   if flags["pages"] is not None:
-    fill_pages(pathlib.Path(flags["pages"]), read_verdicts(directory.path), tables)
+    fill_pages(pathlib.Path(flags["pages"]), read_verdicts(directory), tables)
   return code
 
 
@@ -170,14 +175,14 @@ def _make(
 
 def _complete(
   figure: figures.Figure,
-  results: output.RunDirectory,
+  results: pathlib.Path,
   run: Callable[[pool.Function, Sequence[pool.Task]], pool.Outcomes],
   console: console_lib.Console,
   tasks: Sequence[figures.Task],
 ) -> figures.Table | None:
   """The tasks' results, of which the missing ones are computed; None if some failed."""
   file = f"{figure.file_name}.npz"
-  done = read_results(results.path / file)
+  done = read_results(results / file)
   # The last ones, often of the largest size, start first: no processor is idle at the
   # end.
   missing = [x for x in reversed(tasks) if figures.key(x) not in done]
@@ -191,11 +196,13 @@ def _complete(
       console_lib.print_error(f"{named.name} failed: {outcome.problem}.")
     else:
       done[figures.key(outcome)] = outcome
-      results.write(file, functools.partial(write_results, [*done.values()]))
+      output.write_whole(
+        results / file, functools.partial(write_results, [*done.values()])
+      )
       console.line(f"  {count} of {len(missing)}: {named.name}")
   if failures:
     text = "\n\n".join(failures)
-    results.write(f"{figure.file_name}.failed.txt", lambda x: x.write(text.encode()))
+    _write(results / f"{figure.file_name}.failed.txt", text.encode())
     console_lib.print_error(
       f"{figure.name} is not drawn: {len(failures)} of {len(missing)} tasks failed; "
       "run the same command again to compute the missing ones."
@@ -284,7 +291,7 @@ COLUMNS = (
 def write(
   figure: figures.Figure,
   table: figures.Table,
-  directory: output.RunDirectory,
+  directory: pathlib.Path,
   version: str = "",
 ) -> list[judge.Finding]:
   """Draws a figure, and writes its findings if it is not a quick or changed version."""
@@ -293,21 +300,21 @@ def write(
     if panels:
       png = draw.draw(panels, table, "" if part else figure.title)
       name = f"{figure.file_name}{version}{f'_{part}' * bool(part)}.png"
-      directory.write(name, functools.partial(_write_bytes, png))
+      _write(directory / name, png)
   if version:
     return [dataclasses.replace(x, held=None) for x in findings]
-  rows = [row for row in read_verdicts(directory.path) if row["figure"] != figure.name]
+  rows = [row for row in read_verdicts(directory) if row["figure"] != figure.name]
   rows += [row_of(figure.name, x) for x in findings]
   text = io.StringIO()
   writer = csv.DictWriter(text, COLUMNS, lineterminator="\n", restval="")
   writer.writeheader()
   writer.writerows(sorted(rows, key=lambda row: row["figure"]))
-  directory.write(_TABLE, functools.partial(_write_bytes, text.getvalue().encode()))
+  _write(directory / _TABLE, text.getvalue().encode())
   return findings
 
 
-def _write_bytes(content: bytes, file: BinaryIO) -> None:
-  file.write(content)
+def _write(path: pathlib.Path, content: bytes) -> None:
+  output.write_whole(path, lambda file: file.write(content))
 
 
 def row_of(figure: str, x: judge.Finding) -> dict[str, str]:

@@ -127,7 +127,7 @@ def test_further_runs_follow_from_the_results_of_the_first(call, own, out, tmp_p
     (["--figure="], "--figure"),
     (["--set", "sizes=3"], "Did you mean size"),
     (["--set", "size=a"], "2, 3"),
-    ([f"--output={__file__}"], "--output"),
+    ([f"--output={__file__}"], __file__),
   ],
 )
 def test_refusals_are_one_sentence(call, flags, words):
