@@ -21,7 +21,6 @@ from explorax.agents.bonuses import (
   sim_hash,
 )
 from explorax.agents.bonuses import types as bonus_types
-from explorax.agents.targets import one_step
 from explorax.experiments.presets import dqn, types
 
 # For small problems: the units of the agent's first layers and few features.
@@ -45,12 +44,8 @@ def _preset(
   atari: bonus_types.Bonus,
 ) -> types.Preset:
   """An agent of two bonuses, and their two β's."""
-  settings = types.Settings(
-    dataclasses.replace(
-      dqn.SMALL, target=one_step.DoubleQ(), bonus=small, beta=betas[0]
-    ),
-    dataclasses.replace(dqn.DOUBLE_ATARI, bonus=atari, beta=betas[1]),
-  )
+  bonus, beta = types.Pair(small, atari), types.Pair(*betas)
+  settings = dqn.DOUBLE.replace(bonus=bonus, beta=beta)
   return dqn.preset(name, summary, "ours, after " + paper, settings)
 
 

@@ -1,6 +1,7 @@
 """DQN and its direct descendants, on which the papers' agents build."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from explorax import exploration
@@ -59,19 +60,25 @@ def preset(
   name: str,
   summary: str,
   paper: str,
-  settings: types.Settings,
+  settings: types.Pair,
+  *,
   atari_profile: str = "dqn",
+  on_gym: Callable[[q_config.QConfig], q_config.QConfig] = _on_gym,
+  maze: q_config.QConfig | None = None,
 ) -> types.Preset:
-  """A preset of this engine, with settings for `gym:` environments."""
-  return types.Preset(
-    name,
-    summary,
-    paper,
-    settings.small,
-    q_agent.make_agent,
-    on={"gym:": _on_gym(settings.small), "atari:": settings.atari},
-    atari_profile=atari_profile,
-  )
+  """A preset of the engine in `agents/q`.
+
+  Args:
+    name, summary, paper, atari_profile: of the preset.
+    settings: for small problems and Atari.
+    on_gym: the settings for small problems → those for `gym:` environments.
+    maze: for the disco maze, if they differ from those of small problems.
+  """
+  on = {"gym:": on_gym(settings.small), "atari:": settings.atari}
+  if maze is not None:
+    on["jax:disco_maze/"] = maze
+  make = q_agent.make_agent
+  return types.Preset(name, summary, paper, settings.small, make, on, atari_profile)
 
 
 # The defaults are bsuite's bootstrapped DQN with one member. Paper 4's agents and
@@ -106,6 +113,7 @@ DOUBLE_ATARI = q_config.QConfig(
   updates_per_step=0.25,
 )
 ATARI = dataclasses.replace(DOUBLE_ATARI, target=one_step.QLearning())
+DOUBLE = types.Pair(dataclasses.replace(SMALL, target=one_step.DoubleQ()), DOUBLE_ATARI)
 # Ten heads of 512 hidden units each on shared convolutions, as in Osband et al. (2016),
 # whose network paper 3 uses. The losses of the heads are summed (section 2.4).
 ENSEMBLE_ATARI = dataclasses.replace(
@@ -117,11 +125,11 @@ ENSEMBLE_ATARI = dataclasses.replace(
   sum_over_members=True,
 )
 
-PLAIN = types.Settings(SMALL, ATARI)
+PLAIN = types.Pair(SMALL, ATARI)
 # Paper 4 (Flennerhag et al., 2020), appendix D, which is its TDU with β = 0: twenty
 # members, priors of scale 3 (5 in bsuite's own agent). On Atari they are heads of paper
 # 3's network.
-BOOTSTRAPPED = types.Settings(SMALL, ENSEMBLE_ATARI).replace(
+BOOTSTRAPPED = types.Pair(SMALL, ENSEMBLE_ATARI).replace(
   num_members=20, prior_scale=3.0, exploration=exploration.Thompson()
 )
 
@@ -145,13 +153,13 @@ PRESETS = (
     "dqn",
     "DQN with ε-greedy exploration",
     BSUITE,
-    types.Settings(BSUITE_DQN, ATARI),
+    types.Pair(BSUITE_DQN, ATARI),
   ),
   preset(
     "double_dqn",
     "double DQN with ε-greedy exploration",
     "van Hasselt et al., 2016",
-    types.Settings(dataclasses.replace(SMALL, target=one_step.DoubleQ()), DOUBLE_ATARI),
+    DOUBLE,
   ),
   preset(
     "noisy_dqn",

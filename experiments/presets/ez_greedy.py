@@ -7,7 +7,7 @@ from typing import Any
 
 from explorax import exploration
 from explorax.agents.bonuses import pseudo_counts
-from explorax.agents.targets import off_policy, one_step
+from explorax.agents.targets import off_policy
 from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu, types
 
 _PAPER = "Dabney et al., 2021"
@@ -16,27 +16,15 @@ _RAINBOW_DURATION = exploration.ZetaDuration(cap=100)  # Appendix C.
 _EPSILON_ATARI = exploration.Linear(1.0, 0.01, steps=1_000_000)
 
 
-_DQN = types.Settings(
-  dataclasses.replace(dqn.BSUITE_DQN, exploration=exploration.EzGreedy(epsilon=0.05)),
-  dataclasses.replace(
-    dqn.ATARI, exploration=exploration.EzGreedy(epsilon=_EPSILON_ATARI)
-  ),
+_EZ = types.Pair(
+  exploration.EzGreedy(epsilon=0.05), exploration.EzGreedy(epsilon=_EPSILON_ATARI)
 )
 
 
-_DOUBLE_DQN = types.Settings(
-  dataclasses.replace(
-    dqn.SMALL, target=one_step.DoubleQ(), exploration=_DQN.small.exploration
-  ),
-  dataclasses.replace(dqn.DOUBLE_ATARI, exploration=_DQN.atari.exploration),
-)
-
-
-def _rainbow(rule: Callable[[exploration.Setting], exploration.Rule]) -> types.Settings:
+def _rainbow(rule: Callable[[exploration.Setting], exploration.Rule]) -> types.Pair:
   """Rainbow with the rule of an ε."""
-  return types.Settings(
-    dataclasses.replace(rainbow.SMALL, exploration=rule(0.05)),
-    dataclasses.replace(rainbow.ATARI, exploration=rule(_EPSILON_ATARI)),
+  return rainbow.RAINBOW.replace(
+    exploration=types.Pair(rule(0.05), rule(_EPSILON_ATARI))
   )
 
 
@@ -45,46 +33,36 @@ _RAINBOW_EZ = _rainbow(
   functools.partial(exploration.EzGreedy, duration=_RAINBOW_DURATION)
 )
 # Appendix C: no noise, no target network, and 5 steps.
-_CTS = _RAINBOW.replace(
+_RAINBOW_CTS = _RAINBOW.replace(
   noisy_sigma=0.0,
   target_update_period=1,
   n_step=5,
   bonus=pseudo_counts.PseudoCounts(),
+  beta=types.Pair(tdu.NOVELTY_BETA, 0.0005),
 )
-_RAINBOW_CTS = types.Settings(
-  dataclasses.replace(_CTS.small, beta=tdu.NOVELTY_BETA),
-  dataclasses.replace(_CTS.atari, beta=0.0005),
-)
-
-
 # Expected SARSA(λ) is from appendix C and table 3. The paper does not say under which
 # policy the expectation is: we use ε-greedy with ε = 0.01.
-_SARSA = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
-_R2D2 = types.Settings(
-  dataclasses.replace(r2d2.SMALL, target=_SARSA),
-  dataclasses.replace(
-    r2d2.ATARI,
-    target=_SARSA,
-    learning_rate=2e-4,
-    target_update_period=400,
-    # Appendix C evaluates an ε-greedy policy but does not give its ε. This value is
-    # from table 6 of Badia et al. (2020), who also build on R2D2.
-    evaluation_epsilon=0.01,
-  ),
+_TARGET = off_policy.ExpectedSarsaLambda(lambda_=0.7, epsilon=0.01)
+_R2D2_ATARI = dataclasses.replace(
+  r2d2.ATARI,
+  learning_rate=2e-4,
+  target_update_period=400,
+  # Appendix C evaluates an ε-greedy policy but does not give its ε. This value is from
+  # table 6 of Badia et al. (2020), who also build on R2D2.
+  evaluation_epsilon=0.01,
 )
+_R2D2 = types.Pair(r2d2.SMALL, _R2D2_ATARI).replace(target=_TARGET)
 # In appendix C the predictor learns from whole batches; on Atari, its networks have the
 # size of DQN's (Mnih et al., 2015). "Dividing by its variance" is read as dividing by
 # the running deviation, as Burda et al. (2018) do. The paper gives no β, no ε of Adam
 # and no clipping: we use paper 2's.
-_RND = types.Settings(
-  dataclasses.replace(
-    _R2D2.small, bonus=dataclasses.replace(ngu.RND, num_trained=None)
+_RND = _R2D2.replace(
+  bonus=types.Pair(
+    dataclasses.replace(ngu.RND, num_trained=None),
+    dataclasses.replace(ngu.RND_ATARI, num_trained=None, torso="dqn"),
   ),
-  dataclasses.replace(
-    _R2D2.atari,
-    bonus=dataclasses.replace(ngu.RND_ATARI, num_trained=None, torso="dqn"),
-  ),
-).replace(beta=0.3)
+  beta=0.3,
+)
 
 
 def _bootstrapped(config: Any) -> Any:
@@ -113,13 +91,16 @@ _r2d2_preset = functools.partial(r2d2.preset, paper=_PAPER, atari_profile="rgb")
 
 PRESETS = (
   dqn.preset(
-    "dqn_ez", "DQN with temporally-extended ε-greedy exploration", _PAPER, _DQN
+    "dqn_ez",
+    "DQN with temporally-extended ε-greedy exploration",
+    _PAPER,
+    types.Pair(dqn.BSUITE_DQN, dqn.ATARI).replace(exploration=_EZ),
   ),
   dqn.preset(
     "double_dqn_ez",
     "double_dqn with temporally-extended ε-greedy exploration",
     "ours, after " + _PAPER,
-    _DOUBLE_DQN,
+    dqn.DOUBLE.replace(exploration=_EZ),
   ),
   rainbow.preset(
     "rainbow_epsilon",

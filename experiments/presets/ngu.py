@@ -4,7 +4,7 @@ import dataclasses
 
 from explorax import exploration
 from explorax.agents.bonuses import ngu, rnd
-from explorax.agents.targets import off_policy, one_step
+from explorax.agents.targets import off_policy
 from explorax.experiments.presets import dqn, r2d2, types
 
 _PAPER = "Badia et al., 2020"
@@ -73,46 +73,29 @@ _MAZE = dataclasses.replace(
   updates_per_step=0.25,
 )
 
-SETTINGS = types.Settings(SMALL, ATARI)
-_RND = types.Settings(
-  dataclasses.replace(SMALL, bonus=RND, beta=0.3),
-  dataclasses.replace(ATARI, bonus=RND_ATARI, beta=0.3),
+SETTINGS = types.Pair(SMALL, ATARI)
+_RND = SETTINGS.replace(bonus=types.Pair(RND, RND_ATARI), beta=0.3)
+_BONUS = types.Pair(
+  ngu.NeverGiveUp(
+    hidden_sizes=(64,), memory_capacity=5000, embedding_learning_rate=1e-3
+  ),
+  ngu.NeverGiveUp(),
 )
 # Table 6. The single actor draws a policy of the mixture for each episode.
-_NGU = types.Settings(
-  dataclasses.replace(
-    SMALL,
-    bonus=ngu.NeverGiveUp(
-      hidden_sizes=(64,), memory_capacity=5000, embedding_learning_rate=1e-3
-    ),
-    beta=0.3,
-    num_policies=8,
-    min_discount=0.97,
-  ),
-  dataclasses.replace(
-    ATARI, bonus=ngu.NeverGiveUp(), beta=0.3, num_policies=32, min_discount=0.99
-  ),
+_NGU = SETTINGS.replace(
+  bonus=_BONUS,
+  beta=0.3,
+  num_policies=types.Pair(8, 32),
+  min_discount=types.Pair(0.97, 0.99),
 )
-
 # Ours: the bonus and the mixture of `ngu` on a feed-forward DQN, whose values are not
 # transformed and whose replay holds single transitions.
-_DQN = types.Settings(
-  dataclasses.replace(
-    dqn.SMALL,
-    hidden_sizes=(64, 64),
-    target=one_step.DoubleQ(),
-    bonus=_NGU.small.bonus,
-    beta=0.3,
-    num_policies=8,
-    min_discount=0.97,
-  ),
-  dataclasses.replace(
-    dqn.DOUBLE_ATARI,
-    bonus=ngu.NeverGiveUp(),
-    beta=0.3,
-    num_policies=32,
-    min_discount=0.97,
-  ),
+_DQN = dqn.DOUBLE.replace(
+  hidden_sizes=types.Pair((64, 64), dqn.DOUBLE_ATARI.hidden_sizes),
+  bonus=_BONUS,
+  beta=0.3,
+  num_policies=types.Pair(8, 32),
+  min_discount=0.97,
 )
 
 PRESETS = (

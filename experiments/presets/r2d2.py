@@ -6,10 +6,10 @@ the papers made thousands.
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 from explorax import exploration
-from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.targets import greedy
 from explorax.experiments.presets import dqn, types
@@ -34,32 +34,7 @@ def _on_gym(config: q_config.QConfig) -> q_config.QConfig:
   )
 
 
-def preset(
-  name: str,
-  summary: str,
-  paper: str,
-  settings: types.Settings,
-  atari_profile: str = "ngu",
-  maze: q_config.QConfig | None = None,
-) -> types.Preset:
-  """A preset of this engine, with settings for `gym:` environments.
-
-  Args:
-    name, summary, paper, atari_profile: of the preset.
-    settings: for small problems and Atari.
-    maze: for the disco maze, if they differ from those of small problems.
-  """
-  on = {"gym:": _on_gym(settings.small), "atari:": settings.atari}
-  return types.Preset(
-    name,
-    summary,
-    paper,
-    settings.small,
-    q_agent.make_agent,
-    on=on if maze is None else {**on, "jax:disco_maze/": maze},
-    atari_profile=atari_profile,
-  )
-
+preset = functools.partial(dqn.preset, on_gym=_on_gym, atari_profile="ngu")
 
 # R2D2's settings on Atari (table 2), with one actor; ours where it has none.
 ATARI = q_config.QConfig(
@@ -111,7 +86,7 @@ SMALL = dataclasses.replace(
   actor_update_period=1,
 )
 
-R2D2 = types.Settings(SMALL, ATARI)
+R2D2 = types.Pair(SMALL, ATARI)
 PRESETS = (
   preset(
     "r2d2",

@@ -42,7 +42,7 @@ ATARI = dataclasses.replace(
 # In training, the loss of a life is terminal (table 3).
 preset = functools.partial(dqn.preset, atari_profile="dqn,life_loss=true")
 
-RAINBOW = types.Settings(SMALL, ATARI)
+RAINBOW = types.Pair(SMALL, ATARI)
 PRESETS = (
   preset(
     "rainbow",

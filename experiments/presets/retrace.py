@@ -62,7 +62,7 @@ _ATARI = dataclasses.replace(
   actor_update_period=4,
 )
 
-_DQN = types.Settings(_SMALL, _ATARI)
+_DQN = types.Pair(_SMALL, _ATARI)
 _preset = functools.partial(
   r2d2.preset, paper=_PAPER, atari_profile="dqn,life_loss=true"
 )
@@ -109,7 +109,7 @@ PRESETS = (
   _preset(
     "one_step_dqn",
     "paper 5's control: one-step Q-learning",
-    settings=types.Settings(
+    settings=types.Pair(
       dataclasses.replace(_SMALL, target=greedy.NStep(n=1, double=False)),
       dataclasses.replace(
         _ATARI,

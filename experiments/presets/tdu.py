@@ -29,7 +29,7 @@ _TDU = dqn.BOOTSTRAPPED.replace(
 _Q_UCB = dqn.BOOTSTRAPPED.replace(
   exploration=exploration.Ucb(scale=1.0, ddof=1, of=exploration.Thompson())
 )
-_QEX = types.Settings(dqn.SMALL, dqn.ENSEMBLE_ATARI).replace(
+_QEX = types.Pair(dqn.SMALL, dqn.ENSEMBLE_ATARI).replace(
   num_members=1,
   num_explorers=1,
   explorers_see_reward=False,
@@ -38,19 +38,14 @@ _QEX = types.Settings(dqn.SMALL, dqn.ENSEMBLE_ATARI).replace(
   # ε as in bsuite's DQN.
   exploration=exploration.EpsilonGreedy(0.05, of=exploration.Thompson()),
 )
-_DQN_RND = types.Settings(
-  dataclasses.replace(dqn.SMALL, bonus=rnd.RND()),
-  # Paper 1's networks of R2D2+RND: convolutions and one linear layer.
-  dataclasses.replace(
-    dqn.ATARI, bonus=rnd.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4)
-  ),
-).replace(beta=NOVELTY_BETA)
+# Paper 1's networks of R2D2+RND: convolutions and one linear layer.
+_RND_ATARI = rnd.RND(hidden_sizes=(), output_size=128, learning_rate=5e-4)
+_DQN_RND = dqn.PLAIN.replace(bonus=types.Pair(rnd.RND(), _RND_ATARI), beta=NOVELTY_BETA)
 
 # The settings of appendix E. It gives neither the λ of the returns, nor the number of
 # exploiters, nor the ρ of the masks: we use paper 1's.
-_R2D2 = types.Settings(
-  r2d2.SMALL, dataclasses.replace(r2d2.ATARI, evaluation_epsilon=0.001)
-).replace(target=greedy.PengQ(lambda_=0.7))
+_R2D2_ATARI = dataclasses.replace(r2d2.ATARI, evaluation_epsilon=0.001)
+_R2D2 = types.Pair(r2d2.SMALL, _R2D2_ATARI).replace(target=greedy.PengQ(lambda_=0.7))
 
 
 def _thompson(config: Any) -> Any:

@@ -9,19 +9,26 @@ from explorax.environments import atari_profiles
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-  """An agent's settings for small problems, and those for Atari games."""
+class Pair:
+  """What an agent has on small problems and on Atari games: a config, or a field."""
 
   small: Any
   atari: Any
 
-  def replace(self, **changes: Any) -> "Settings":
-    """Changes the same fields of both."""
-    return self.map(lambda config: dataclasses.replace(config, **changes))
+  def replace(self, **changes: Any) -> "Pair":
+    """Changes fields of both configs; those of a pair differ."""
 
-  def map(self, change: Callable[[Any], Any]) -> "Settings":
+    def of(side: str) -> Any:
+      values = {
+        k: getattr(v, side) if isinstance(v, Pair) else v for k, v in changes.items()
+      }
+      return dataclasses.replace(getattr(self, side), **values)
+
+    return Pair(of("small"), of("atari"))
+
+  def map(self, change: Callable[[Any], Any]) -> "Pair":
     """Applies (config) → config to both."""
-    return Settings(change(self.small), change(self.atari))
+    return Pair(change(self.small), change(self.atari))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Paper 3: UCB exploration via Q-ensembles (Chen et al., 2017)."""
 
-import dataclasses
-
 from explorax import exploration
 from explorax.agents.bonuses import infogain
 from explorax.agents.targets import one_step
@@ -9,18 +7,13 @@ from explorax.experiments.presets import dqn, types
 
 # Ten heads on one torso, with double Q-learning. The paper has settings for Atari only;
 # small problems use bsuite's.
-_HEADS = types.Settings(
-  dataclasses.replace(
-    dqn.SMALL, num_members=10, shared_torso=True, target=one_step.DoubleQ()
-  ),
-  dqn.ENSEMBLE_ATARI,
+_HEADS = types.Pair(dqn.SMALL, dqn.ENSEMBLE_ATARI).replace(
+  num_members=10, shared_torso=True, target=one_step.DoubleQ()
 )
 # Off Atari as `ucb/parts` chose, in Deep Sea: with the paper's λ it does not explore.
-_UCB = types.Settings(
-  dataclasses.replace(
-    _HEADS.small, exploration=exploration.Ucb(scale=10.0), prior_scale=3.0
-  ),
-  dataclasses.replace(_HEADS.atari, exploration=exploration.Ucb(scale=0.1)),
+_UCB = _HEADS.replace(
+  exploration=types.Pair(exploration.Ucb(scale=10.0), exploration.Ucb(scale=0.1)),
+  prior_scale=types.Pair(3.0, 0.0),
 )
 
 PRESETS = (
