@@ -21,7 +21,7 @@ def solved_episode(name: str, env: str, max_episodes: int) -> int | None:
   assert rule is not None
 
   def on_episode(episode: common.Episode) -> None:
-    rule.update(episode.episode, episode.metrics["total_bad_episodes"])
+    rule.add_episode(episode.episode, episode.metrics)
 
   local.run(
     agent,

@@ -124,3 +124,16 @@ def test_gradients_reach_what_is_trained_alone(name):
       np.testing.assert_array_equal(gradient, expected)
     else:
       assert np.any(gradient) == (argument in trained), argument
+
+
+@pytest.mark.parametrize("action", [-1, SIZES["A"]])
+@pytest.mark.parametrize("name", [x for x in NAMES if "a_tm1" in _function(x)[1]])
+def test_an_action_that_does_not_exist_gives_nan_or_an_error(name, action):
+  function, names = _function(name)
+  arguments = _arguments(name, 0)
+  arguments[names.index("a_tm1")] = np.full_like(
+    arguments[names.index("a_tm1")], action
+  )
+  assert np.isnan(jax.jit(function)(*arguments)).all()
+  with pytest.raises(ValueError, match=f"{name}: a_tm1 is {action};"):
+    function(*arguments)

@@ -128,12 +128,6 @@ def test_actions_that_do_not_exist_are_nan_and_others_values_do_not_matter(index
   np.testing.assert_array_equal(index(values, actions), [1, 3, np.nan, np.nan])
 
 
-def test_the_gradient_of_a_selection_is_where_it_was_taken():
-  values = jnp.arange(6.0).reshape(2, 3)
-  gradient = jax.grad(lambda q: jnp.sum(indexing.select(q, np.array([2, 0]))))(values)
-  np.testing.assert_array_equal(gradient, [[0, 0, 1], [1, 0, 0]])
-
-
 def _needed(name: str) -> list[str]:
   """The arguments of a loss that have no default."""
   function = getattr(losses, name)

@@ -114,12 +114,6 @@ def test_infogain_is_finite_and_bounded_at_any_temperature(temperature):
     np.testing.assert_allclose(bonus, math.log(2), rtol=1e-6)
 
 
-def test_infogain_of_equal_members_is_zero():
-  q = jnp.asarray(np.random.default_rng(4).normal(size=(1, 6)), jnp.float32)
-  bonus = losses.infogain_bonus(jnp.repeat(q, 5, axis=0), 1.0)
-  np.testing.assert_allclose(bonus, 0, atol=1e-6)
-
-
 @pytest.mark.parametrize("temperature", [0, -1.0, math.nan])
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
   with pytest.raises(ValueError, match=r"temperature is .*must be positive"):

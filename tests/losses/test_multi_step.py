@@ -74,21 +74,14 @@ PAIRS = pytest.mark.parametrize(
 
 @PAIRS
 @pytest.mark.parametrize("length", [1, 7])
-def test_peng_q_lambda_is_the_forward_view(tx_pair, transformed, length):
+@pytest.mark.parametrize("selector", ["q_t", "q_t_selector"])
+def test_peng_q_lambda_is_the_forward_view(tx_pair, transformed, length, selector):
   s = _stream(0, length)
-  v_t = _greedy_values(s, transformed)
+  v_t = _greedy_values(s, transformed, selector)
   expected = _expected(s, v_t, s["lambda_"], transformed)
-  actual = losses.peng_q_lambda(*_arguments(s, "lambda_"), tx_pair=tx_pair)
+  others = ("lambda_",) if selector == "q_t" else ("lambda_", selector)
+  actual = losses.peng_q_lambda(*_arguments(s, *others), tx_pair=tx_pair)
   _assert_close(actual, expected)
-
-
-@PAIRS
-def test_peng_q_lambda_with_a_selector(tx_pair, transformed):
-  s = _stream(1)
-  v_t = _greedy_values(s, transformed, "q_t_selector")
-  expected = _expected(s, v_t, s["lambda_"], transformed)
-  arguments = _arguments(s, "lambda_", "q_t_selector")
-  _assert_close(losses.peng_q_lambda(*arguments, tx_pair=tx_pair), expected)
 
 
 @PAIRS
@@ -141,53 +134,6 @@ def test_one_step_is_double_q_with_the_same_selector():
   expected = jax.vmap(losses.double_q)(*_arguments(s), selector)
   actual = losses.n_step_q(*_arguments(s), 1, q_t_selector=selector)
   np.testing.assert_allclose(actual, expected, atol=1e-6)
-
-
-def test_peng_is_expected_sarsa_lambda_of_the_greedy_policy():
-  s = _stream(7)
-  greedy = np.eye(3)[np.argmax(s["q_t"], axis=1)]
-  np.testing.assert_allclose(
-    losses.expected_sarsa_lambda(*_arguments(s | {"pi_t": greedy}, "pi_t", "lambda_")),
-    losses.peng_q_lambda(*_arguments(s, "lambda_")),
-    atol=1e-6,
-  )
-
-
-def test_peng_and_n_step_are_rlaxs():
-  s = _stream(8)
-  arguments = _arguments(s)
-  np.testing.assert_allclose(
-    losses.peng_q_lambda(*arguments, 0.8), rlax.q_lambda(*arguments, 0.8), atol=1e-5
-  )
-  q_tm1, a_tm1, r_t, discount_t, q_t = arguments
-  a_t = np.argmax(q_t, axis=1).astype(np.int32)
-  expected = rlax.transformed_n_step_q_learning(
-    q_tm1, a_tm1, q_t, a_t, r_t, discount_t, 3
-  )
-  np.testing.assert_allclose(losses.n_step_q(*arguments, 3), expected, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-  ("function", "others"),
-  [
-    (losses.peng_q_lambda, ("lambda_",)),
-    (losses.expected_sarsa_lambda, ("pi_t", "lambda_")),
-    (lambda *a: losses.n_step_q(*a[:-1], 3, a[-1]), ("lambda_",)),
-  ],
-)
-def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(function, others):
-  s = _stream(10)
-  s["discount_t"][:] = 0.9
-  s["lambda_"][3] = 0
-  expected = function(*_arguments({k: v[:4] for k, v in s.items()}, *others))
-  padded = {k: v.copy() for k, v in s.items()}
-  for name in ("q_tm1", "q_t", "r_t"):
-    padded[name][4:] = 1e9
-  padded["discount_t"][4:] = 0
-  padded["lambda_"][4:] = 0
-  actual = function(*_arguments(padded, *others))
-  np.testing.assert_array_equal(actual[:4], expected)
-  assert np.all(np.isfinite(actual))
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.0])

@@ -183,16 +183,6 @@ def test_a_mu_that_is_no_probability_gives_nan(name, mu):
   assert np.isnan(errors[:3]).all() and np.isfinite(errors[3:]).all()
 
 
-def test_an_action_that_does_not_exist_gives_nan():
-  stream = _stream(9, 4, 3)
-  for action in (3, -1):
-    stream["a_tm1"][1] = action
-    errors = jax.jit(losses.retrace)(*_arguments("retrace", stream))
-    np.testing.assert_array_equal(np.isnan(errors), [False, True, False, False])
-    with pytest.raises(ValueError, match=f"retrace: a_tm1 is {action};"):
-      losses.retrace(*_arguments("retrace", stream))
-
-
 # Identities between algorithms.
 
 
@@ -215,34 +205,6 @@ def test_retrace_on_policy_with_full_traces_is_the_uncorrected_return():
   np.testing.assert_allclose(losses.retrace(*arguments), no_correction, atol=1e-5)
 
 
-def test_retrace_of_a_certain_policy_is_the_monte_carlo_return():
-  """Where π takes the actions taken, values cancel and only rewards are left."""
-  stream = _stream(12, 6, 4)
-  stream["discount_t"][:] = 0.9
-  stream |= {
-    "pi_t": np.eye(4)[stream["a_t"]],
-    "mu_t": np.ones(6),
-    "lambda_": np.ones(6),
-  }
-  errors = losses.retrace(*_arguments("retrace", stream))
-  expected, following = [], stream["q_t"][-1, stream["a_t"][-1]]
-  for reward in stream["r_t"][::-1]:
-    following = reward + 0.9 * following
-    expected.append(following)
-  q_a_tm1 = stream["q_tm1"][np.arange(6), stream["a_tm1"]]
-  np.testing.assert_allclose(errors, expected[::-1] - q_a_tm1, rtol=1e-4, atol=1e-5)
-
-
-def test_watkins_is_retrace_with_a_greedy_policy():
-  stream = _stream(13, 9, 3)
-  arguments = _arguments("watkins_q_lambda", stream)
-  greedy = np.eye(3)[np.argmax(stream["q_t"], axis=1)]
-  expected = losses.retrace(*_arguments("retrace", stream | {"pi_t": greedy}))
-  np.testing.assert_allclose(
-    losses.watkins_q_lambda(*arguments), expected, rtol=1e-6, atol=1e-6
-  )
-
-
 def test_watkins_with_a_selector_is_retrace_greedy_in_the_selector():
   stream = _stream(14, 9, 3)
   selector = np.random.default_rng(0).normal(size=(9, 3)).astype(np.float32)
@@ -261,20 +223,6 @@ def test_watkins_takes_the_action_taken_among_several_greedy_ones():
   returns = np.cumsum(stream["r_t"][::-1])[::-1] + 2.0
   q_a_tm1 = stream["q_tm1"][np.arange(4), stream["a_tm1"]]
   np.testing.assert_allclose(errors, returns - q_a_tm1, rtol=1e-5)
-
-
-def test_retrace_is_rlaxs():
-  for seed in range(3):
-    arguments = _arguments("retrace", _stream(seed, 12, 4))
-    np.testing.assert_allclose(
-      losses.retrace(*arguments), rlax.retrace(*arguments), rtol=1e-5, atol=1e-5
-    )
-    np.testing.assert_allclose(
-      losses.retrace(*arguments, tx_pair=HYPERBOLIC),
-      rlax.transformed_retrace(*arguments, tx_pair=rlax.SIGNED_HYPERBOLIC_PAIR),
-      rtol=1e-3,
-      atol=1e-3,
-    )
 
 
 # Bad input.

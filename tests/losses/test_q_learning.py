@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import oracles
 import pytest
-import rlax
 
 from explorax import losses
 
@@ -98,17 +97,6 @@ def test_the_divergence_is_the_cross_entropy_less_the_targets_entropy():
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_the_divergence_is_zero_where_the_prediction_is_right():
-  """A terminal reward between two atoms, and a prediction with just these two."""
-  z, logits, a, _, _, z_t, logits_t, selector = (x[0] for x in _categorical(0))
-  target = oracles.project(z, [0.4 * z[2] + 0.6 * z[3]], [1.0])
-  logits = np.full_like(logits, -3.0)
-  logits[a] = np.log(np.maximum(target, 1e-30))
-  right = (z, logits, a, 0.4 * z[2] + 0.6 * z[3], 0.0, z_t, logits_t, selector)
-  np.testing.assert_allclose(losses.categorical_double_q_kl(*right), 0.0, atol=1e-6)
-  assert losses.categorical_double_q(*right) > 0.5  # The target's entropy.
-
-
 def test_the_divergence_has_the_gradient_of_the_cross_entropy():
   arguments = [jnp.asarray(array[0]) for array in _categorical(2)]
   arguments[4] = jnp.zeros(())  # A terminal transition: most atoms have no mass.
@@ -118,45 +106,3 @@ def test_the_divergence_has_the_gradient_of_the_cross_entropy():
   )
   np.testing.assert_array_equal(gradient, cross_entropy)
   assert np.any(gradient != 0)
-
-
-@pytest.mark.filterwarnings("ignore:Rlax categorical_cross_entropy")
-def test_categorical_double_q_is_rlaxs():
-  arguments = _categorical(1)
-  np.testing.assert_allclose(
-    jax.vmap(losses.categorical_double_q)(*arguments),
-    jax.vmap(rlax.categorical_double_q_learning)(*arguments),
-    rtol=1e-5,
-  )
-
-
-def test_categorical_double_q_pulls_the_prediction_to_its_target():
-  arguments = [jnp.asarray(array[0]) for array in _categorical(2)]
-  gradient = jax.grad(losses.categorical_double_q, argnums=1)(*arguments)
-  z, logits, a, r, d, z_t, logits_t, selector = map(np.asarray, arguments)
-  probs = oracles.softmax(logits_t[np.argmax(selector)])
-  expected = np.zeros_like(logits)
-  expected[a] = oracles.softmax(logits[a]) - oracles.project(z, r + d * z_t, probs)
-  np.testing.assert_allclose(gradient, expected, atol=1e-6)
-
-
-@pytest.mark.parametrize("action", [-1, 4])
-def test_an_action_that_does_not_exist_gives_nan_or_an_error(action):
-  q, r, discount = jnp.arange(4.0), jnp.float32(1.0), jnp.float32(0.9)
-  logits, atoms = jnp.ones((4, 3)), jnp.arange(3.0)
-  psi, phi, pi = jnp.ones((4, 3)), jnp.ones(3), jnp.full(4, 0.25)
-  calls = {
-    losses.q_learning: (q, action, r, discount, q),
-    losses.double_q: (q, action, r, discount, q, q),
-    losses.categorical_double_q: (
-      *(atoms, logits, action, r, discount, atoms, logits, q),
-    ),
-    losses.categorical_double_q_kl: (
-      *(atoms, logits, action, r, discount, atoms, logits, q),
-    ),
-    losses.successor_features: (psi, action, phi, discount, psi, pi),
-  }
-  for loss, arguments in calls.items():
-    assert np.isnan(jax.jit(loss)(*arguments)).all()
-    with pytest.raises(ValueError, match=f"{loss.__name__}: a_tm1 is {action};"):
-      loss(*arguments)

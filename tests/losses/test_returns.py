@@ -1,8 +1,6 @@
 """The returns and the traces, against sums written out in float64."""
 
 import hypothesis
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import strategies
@@ -71,18 +69,6 @@ def test_off_policy_returns_are_the_sum_of_td_errors(seed, length):
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_off_policy_returns_are_differentiable():
-  stream = _stream(3, 5) | {"discount_t": np.array([0.9, 0.8, 1.0, 0.5, 0.7])}
-  c_t, discount_t = stream["c_t"], stream["discount_t"]
-
-  def first_return(r_t):
-    return losses.off_policy_returns(*_float32(stream | {"r_t": r_t}).values())[0]
-
-  gradient = jax.grad(first_return)(jnp.asarray(stream["r_t"], jnp.float32))
-  expected = np.cumprod(np.concatenate([[1.0], (discount_t * c_t)[:-1]]))
-  np.testing.assert_allclose(gradient, expected, rtol=1e-5)
-
-
 def test_the_last_value_and_trace_never_matter():
   stream = _float32(_stream(1, 4))
   expected = losses.off_policy_returns(**stream)
@@ -127,18 +113,6 @@ def test_non_markov_returns_with_a_lambda_for_each_time():
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_non_markov_trace_makes_up_for_small_ratios_where_retrace_cannot():
-  ones = np.ones(3, np.float32)
-  zeros = np.zeros(3, np.float32)
-  rewards = np.array([0, 0, 1], np.float32)
-  rho_t = np.array([0.25, 4.0, 1.0], np.float32)
-  c_t = traces.retrace(rho_t, ones, 1.0)
-  markov = losses.off_policy_returns(zeros, zeros, rewards, ones, c_t)
-  non_markov = losses.non_markov_returns(zeros, zeros, rewards, ones, rho_t, 1.0)
-  np.testing.assert_allclose(markov, [0.25, 1, 1])
-  np.testing.assert_allclose(non_markov, [1, 1, 1])
-
-
 PI = np.array([0.1, 0.5, 1.0, 0.0, 0.3], np.float32)
 MU = np.array([0.2, 0.25, 0.5, 0.7, 0.0], np.float32)
 
@@ -158,12 +132,3 @@ def test_traces_are_those_of_the_table(kind, unscaled, lambda_):
   expected = np.asarray(lambda_) * np.array(unscaled)
   actual = getattr(traces, kind)(PI, MU, lambda_)
   np.testing.assert_allclose(actual, expected, rtol=1e-6)
-
-
-def test_retrace_is_never_below_tree_backup_and_is_lambda_on_policy():
-  rng = np.random.default_rng(0)
-  pi, mu = rng.uniform(0.01, 1, (2, 500)).astype(np.float32)
-  retrace = traces.retrace(pi, mu, 0.9)
-  assert np.all(retrace >= traces.tree_backup(pi, mu, 0.9))
-  on_policy = traces.retrace(mu, mu, 0.9)
-  np.testing.assert_allclose(on_policy, np.full(500, 0.9), rtol=1e-6)
