@@ -212,7 +212,7 @@ class RunConfig(ranges.Checked):
       return [self]
     return [
       dataclasses.replace(
-        self, seed=seed, num_seeds=1, workers=None, output=f"{self.output}/seed{seed}"
+        self, seed=seed, num_seeds=1, output=f"{self.output}/seed{seed}"
       )
       for seed in self.seeds
     ]
@@ -222,8 +222,7 @@ class RunConfig(ranges.Checked):
     """`tdu on bsuite:deep_sea/0, seed 0`."""
     seeds = f"seed {self.seed}"
     if self.num_seeds > 1:
-      at_once = " at once" * self.is_one_program
-      seeds = f"{self.num_seeds} seeds{at_once}, {self.seed} to {self.seeds[-1]}"
+      seeds = f"{self.num_seeds} seeds, {self.seed} to {self.seeds[-1]}"
     return f"{self.agent} on {self.env}, {seeds}"
 
   @property
@@ -352,38 +351,26 @@ def _differences(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]
 
 def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:
   """Refuses settings that nothing reads, or that exclude each other."""
-  runner, env, seeds = f"--runner={config.runner}", config.env, config.num_seeds
-  is_device, is_distributed = config.runner == DEVICE, config.runner == DISTRIBUTED
-  own_agent = f"--agent={config.agent}, an agent of your own"
-  excluded_by = {
-    own_agent: _OF_OUR_AGENTS if config.has_user_agent else (),
-    "--eval_episodes=0": () if config.evaluates else ("eval_every", "video"),
-    runner: ("workers",) if is_distributed else ("num_actors", "ray_address"),
-  }
-  for other, names in excluded_by.items():
+  runner, env = f"--runner={config.runner}", config.env
+  is_device, is_of_bsuite = config.runner == DEVICE, env.startswith("bsuite:")
+  excluded = (
+    (f"--agent={config.agent}, your own agent", _OF_OUR_AGENTS, config.has_user_agent),
+    ("--eval_episodes=0", ("eval_every", "video"), not config.evaluates),
+    ("--eval_steps", ("eval_episodes",), config.eval_steps is not None),
+    (runner, ("num_actors", "ray_address"), config.runner != DISTRIBUTED),
+    (runner, ("replay",), is_device != (config.replay == "device")),
+    (
+      f"--env={env}, whose score is that of a single environment",
+      ("num_envs",),
+      config.runner == LOCAL and is_of_bsuite and config.num_envs != 1,
+    ),
+  )
+  for other, names, is_excluded in excluded:
     for name in names:
-      if name in chosen:
+      if is_excluded and name in chosen:
         raise ValueError(f"--{name}={chosen[name]} cannot be combined with {other}.")
-  is_on_host = env.startswith(_ON_HOST) and not env.startswith(_IN_JAX)
-  is_one_of_bsuite = config.runner == LOCAL and env.startswith("bsuite:")
-  refusals = {
-    f"--replay={config.replay} cannot be combined with {runner}": (
-      is_device != (config.replay == "device")
-    ),
-    f"{runner} runs environments written in JAX (jax:deep_sea/20), bsuite's Deep Sea "
-    f"and Atari games, and {env!r} is none of them": is_device and is_on_host,
-    f"--num_envs={config.num_envs}: a bsuite environment computes the score of a "
-    "single environment": is_one_of_bsuite and (config.num_envs or 1) > 1,
-    f"--eval_episodes={config.eval_episodes} and --eval_steps={config.eval_steps} both "
-    "set the length of an evaluation": (
-      None not in (config.eval_episodes, config.eval_steps)
-    ),
-    f"--seed={config.seed} and --seeds={seeds} exceed the largest seed, "
-    f"{ranges.MAX_SEED}": config.seeds[-1] > ranges.MAX_SEED,
-    f"--workers={config.workers} is for separate runs, with --seeds": (
-      config.workers is not None and (seeds == 1 or config.is_one_program)
-    ),
-  }
-  for sentence, holds in refusals.items():
-    if holds:
-      raise ValueError(f"{sentence}.")
+  if is_device and env.startswith(_ON_HOST) and not env.startswith(_IN_JAX):
+    raise ValueError(
+      f"{runner} runs environments written in JAX (jax:deep_sea/20), bsuite's Deep Sea "
+      f"and Atari games, and {env!r} is none of them."
+    )
