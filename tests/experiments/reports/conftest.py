@@ -79,13 +79,13 @@ def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
     directory.write_json("config.json", {**record, "config": given})
     table = rows.CsvFile(directory.path / rows.METRICS)
     for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
-      table.write(make_episode(i + 1, episode_return=float(value), metrics={}))
+      table(make_episode(i + 1, episode_return=float(value), metrics={}))
     table.close()
     if evaluations is not None:
       table = rows.CsvFile(directory.path / rows.EVALUATION)
       for steps, values in evaluations.items():
         for episode in make_evaluation(steps, values).episodes:
-          table.write(episode)
+          table(episode)
       table.close()
     return directory.path
 
