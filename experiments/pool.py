@@ -11,15 +11,14 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import process as futures_process
-from multiprocessing import connection as connection_lib
 from typing import Any, NamedTuple
 
 from explorax.experiments import processes
 
 _POLL = 0.2  # Seconds between two checks of `stop`.
+_use_one_thread = functools.cache(processes.use_one_thread)
 
 Function = Callable[[Any], Any]
-Stop = Callable[[], bool]
 Submit = Callable[[Any], futures.Future]  # Starts a call with this argument.
 
 
@@ -51,7 +50,7 @@ def compute(
   *,
   workers: int | None = None,
   ray_address: str | None = None,
-  stop: Stop = lambda: False,
+  stop: Callable[[], bool] = lambda: False,
 ) -> Outcomes:
   """Yields each task with what the function returned for it, as soon as it is done.
 
@@ -95,18 +94,6 @@ def _outcome(future: futures.Future) -> Any | Failure | None:
     return Failure(str(error).strip().splitlines()[-1].rstrip("."))
 
 
-@contextlib.contextmanager
-def _here(function: Function) -> Iterator[Submit]:
-  """Computes each task in this process when it is submitted."""
-
-  def submit(argument: Any) -> futures.Future:
-    future: futures.Future = futures.Future()
-    future.set_result(_call(function, argument))
-    return future
-
-  yield submit
-
-
 def _call(function: Function, argument: Any) -> Any | Failure | None:
   """What the function returns, or why it failed; None if a signal has stopped it."""
   try:
@@ -121,10 +108,21 @@ def _call(function: Function, argument: Any) -> Any | Failure | None:
 
 
 @contextlib.contextmanager
+def _here(function: Function) -> Iterator[Submit]:
+  """Computes each task in this process when it is submitted."""
+
+  def submit(argument: Any) -> futures.Future:
+    future: futures.Future = futures.Future()
+    future.set_result(_call(function, argument))
+    return future
+
+  yield submit
+
+
+@contextlib.contextmanager
 def _in_processes(function: Function) -> Iterator[Submit]:
   """Processes of this machine; only the task of one that dies is lost."""
   context = multiprocessing.get_context("spawn")  # JAX's threads survive no fork.
-  reader, writer = context.Pipe(duplex=False)
   calls: dict[futures.ProcessPoolExecutor, futures.Future] = {}  # The last one of each.
 
   def submit(argument: Any) -> futures.Future:
@@ -133,35 +131,31 @@ def _in_processes(function: Function) -> Iterator[Submit]:
         calls[executor] = executor.submit(_call, function, argument)
         return calls[executor]
       del calls[executor]  # Its process has died.
-    executor = futures.ProcessPoolExecutor(1, context, _begin, (reader,))
+    executor = futures.ProcessPoolExecutor(1, context, _begin)
     calls[executor] = executor.submit(_call, function, argument)
     return calls[executor]
 
   try:
     yield submit
   finally:
-    writer.close()
+    for process in multiprocessing.active_children():
+      process.terminate()  # A run writes a checkpoint first.
     for executor in calls:
       executor.shutdown()
 
 
-def _begin(parent: connection_lib.Connection) -> None:
-  """Prepares a process, which ends when the other end of the pipe is closed."""
+def _begin() -> None:
+  """Prepares a process, which ends with the one that started it."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # A terminal sends it to all processes.
-  threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-  _use_one_core()
+  threading.Thread(target=_end_with_parent, daemon=True).start()
+  _use_one_thread()
 
 
-def _end_with(parent: connection_lib.Connection) -> None:
-  with contextlib.suppress(EOFError):
-    parent.recv()
-  os.kill(os.getpid(), signal.SIGTERM)  # A run writes a checkpoint first.
-
-
-@functools.cache
-def _use_one_core() -> None:
-  os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-  processes.use_one_thread()
+def _end_with_parent() -> None:
+  parent = multiprocessing.parent_process()
+  assert parent is not None
+  parent.join()
+  os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextlib.contextmanager
@@ -172,22 +166,12 @@ def _on_ray(function: Function, address: str) -> Iterator[Submit]:
     import ray  # Which may be absent.
 
     remote = ray.remote(_call_on_ray).options(num_cpus=1, max_retries=1)
-    directory, calls = os.getcwd(), list[Any]()
-
-    def submit(argument: Any) -> futures.Future:
-      calls.append(remote.remote(function, argument, directory))
-      return calls[-1].future()
-
-    try:
-      yield submit
-    finally:
-      for call in calls:
-        ray.cancel(call, force=True)
+    yield lambda argument: remote.remote(function, argument, os.getcwd()).future()
 
 
 def _call_on_ray(function: Function, argument: Any, directory: str) -> Any:
   """`directory` is the caller's, for modules of the user's; it may not exist here."""
-  _use_one_core()
+  _use_one_thread()
   if os.path.isdir(directory):
     os.chdir(directory)
   return _call(function, argument)

@@ -1,25 +1,14 @@
 """Searches an agent's settings: every combination of a grid, and the best by its mean.
 
-A grid is a TOML file with a table for each preset, and the values of each setting:
-
-    [qex]
-    beta = [0.01, 0.1, 1.0]
-
-    [noisy_dqn]
-    noisy_sigma = [0.1, 0.5]
-    hidden_sizes = [[50, 50], [20]]
-
-On the command line the same is `--set qex.beta=0.01,0.1,1.0`.
+--set qex.beta=0.01,0.1,1.0 --set "noisy_dqn.hidden_sizes=(50,50),(20,)"
 """
 
 import csv
 import io
 import itertools
 import math
-import pathlib
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,7 +16,7 @@ import numpy as np
 
 from explorax.environments import bsuite_sweeps
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, output, presets
+from explorax.experiments import errors, output
 from explorax.experiments import grid as grid_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import curves
@@ -42,63 +31,29 @@ Grid = Mapping[str, Mapping[str, Sequence[str]]]  # Agent → setting → values
 Runs = Mapping[str, runs_lib.Run]  # Environment → the run of one agent and seed.
 
 
-def from_flags(flags: Mapping[str, Any], agents: Sequence[str]) -> tuple[Grid, Any]:
-  """The grid of `--sweep_config` and of `--set`, and the other values of `--set`.
+def split(settings: Sequence[str], agents: Sequence[str]) -> tuple[Grid, list[str]]:
+  """The grids among the values of `--set`, `AGENT.FIELD=VALUE,VALUE`, and the others.
 
   Raises:
-    SetUpError: if the file is no grid, or there is a score without a grid.
+    SetUpError: if there are grids, but none of these agents.
   """
   grid: dict[str, dict[str, list[str]]] = {}
-  if flags["sweep_config"]:
-    grid = load(flags["sweep_config"])
-    if not {*grid} & {*agents}:
-      raise errors.SetUpError(
-        f"--sweep_config={flags['sweep_config']} has settings of {', '.join(grid)}, "
-        f"and none of --agents={','.join(agents)}."
-      )
   others = []
-  for setting in flags["set"]:
+  known = {*config_lib.names_of_agents(), *agents}
+  for setting in settings:
     name, _, text = setting.partition("=")
     agent, _, field = name.strip().partition(".")
-    if agent in agents and field:
+    if agent in known and field:
       values = [value.strip() for value in _COMMAS.split(text)]
       grid.setdefault(agent, {}).setdefault(field, []).extend(values)
     else:
       others.append(setting)
-  if flags["score"] and not grid:
+  if grid and not {*grid} & {*agents}:
     raise errors.SetUpError(
-      f"--score={flags['score']} has no effect without a grid of settings; add "
-      "--sweep_config or --set AGENT.FIELD=VALUE,VALUE, or leave out --score."
+      f"--set has values of {', '.join(grid)} to try, and none of "
+      f"--agents={','.join(agents)}."
     )
   return grid, others
-
-
-def load(name: str) -> dict[str, dict[str, list[str]]]:
-  """The grid of a TOML file.
-
-  Raises:
-    SetUpError: if it cannot be read, or is none.
-  """
-  try:
-    text = pathlib.Path(name).expanduser().read_text(encoding="utf-8")
-    grid = {
-      agent: {field: _spelled(field, values) for field, values in x.items()}
-      for agent, x in tomllib.loads(text).items()
-    }
-    for agent in grid:
-      presets.find(agent)
-  except (OSError, ValueError, TypeError, AttributeError) as error:
-    raise errors.SetUpError(
-      f"--sweep_config={name} is no TOML file with an [agent] and lists of values to "
-      f"try, as beta = [0.1, 1.0]: {str(error).removesuffix('.')}."
-    ) from error
-  return grid
-
-
-def _spelled(field: str, values: Any) -> list[str]:
-  if not isinstance(values, list) or not values:
-    raise ValueError(f"{field} is {values!r}, and no list of values")
-  return [*map(settings_lib.spell, values)]
 
 
 def variants(grid: Grid, agents: Sequence[str]) -> list[str]:
@@ -116,30 +71,23 @@ def _bsuite(runs: Runs) -> float:
   """The mean over experiments of bsuite's score on the ids that were run."""
   logs: dict[str, dict[str, Any]] = {}
   for env, run in runs.items():
-    if run.bsuite is None:
-      raise errors.SetUpError(f"{env} is not bsuite's; use --score=return.")
     bsuite_id = env.removeprefix("bsuite:")
     logs.setdefault(bsuite_sweeps.experiment(bsuite_id), {})[bsuite_id] = run.bsuite
   return float(np.mean([bsuite_scores.score(name, x) for name, x in logs.items()]))
 
 
-def _evaluation(run: runs_lib.Run) -> float:
-  if not run.evaluations:
-    raise errors.SetUpError(f"{run.path} has no evaluation; use --score=return.")
-  return run.evaluations[-1][1]
+def _return(runs: Runs) -> float:
+  return float(np.mean([np.mean(run.returns) for run in runs.values()]))
 
 
-def _over_environments(score: Callable[[runs_lib.Run], float]) -> Callable:
-  return lambda runs: float(np.mean([score(run) for run in runs.values()]))
+def _evaluation(runs: Runs) -> float:
+  return float(np.mean([run.summary["evaluation_return"] for run in runs.values()]))
 
 
 SCORES: Mapping[str, Callable[[Runs], float]] = {
   "bsuite": _bsuite,
-  "return": _over_environments(lambda run: np.mean(run.returns)),
-  "final_return": _over_environments(
-    lambda run: np.mean(run.returns[len(run.returns) // 2 :])
-  ),
-  "evaluation": _over_environments(_evaluation),
+  "return": _return,
+  "evaluation": _evaluation,
 }
 
 
@@ -155,22 +103,26 @@ class Row(NamedTuple):
   seeds: int
 
 
-def report(
-  configs: Sequence[config_lib.RunConfig],
-  directory: output.RunDirectory,
-  score: str | None,
-) -> str:
-  """Writes `tuning.csv`; returns the best settings as text.
+def score_name(configs: Sequence[config_lib.RunConfig], score: str | None) -> str:
+  """The score, or the first of `SCORES` that all runs have.
 
-  Args:
-    configs: that were computed.
-    directory: of all runs.
-    score: one of `SCORES`; None: bsuite's on bsuite's environments, else that of
-      evaluations if the runs have them, else the return.
+  Raises:
+    SetUpError: if they do not have it.
   """
-  is_bsuite = all(config.env.startswith("bsuite:") for config in configs)
-  evaluates = all(config.evaluates for config in configs)
-  score = score or ("bsuite" if is_bsuite else "evaluation" if evaluates else "return")
+  has = {
+    "bsuite": all(config.env.startswith("bsuite:") for config in configs),
+    "evaluation": all(config.evaluates for config in configs),
+    "return": True,
+  }
+  if score is not None and not has[score]:
+    raise errors.SetUpError(f"--score={score}: not every run has one.")
+  return score or next(name for name, holds in has.items() if holds)
+
+
+def report(
+  configs: Sequence[config_lib.RunConfig], directory: output.RunDirectory, score: str
+) -> str:
+  """Writes `tuning.csv`; returns the best settings as text."""
   rows = ranked(configs, score)
   file = io.StringIO()
   csv.writer(file, lineterminator="\n").writerows([Row._fields, *rows])
@@ -184,7 +136,7 @@ def ranked(configs: Sequence[config_lib.RunConfig], score: str) -> list[Row]:
   envs = {config.env for config in configs}
   for config in configs:
     seeds = combinations.setdefault((config.agent, config.settings), {})
-    for path, seed in grid_lib.directories(config):
+    for seed, path in grid_lib.directories(config).items():
       if runs_lib.read_summary(path).get("status") == "finished":
         seeds.setdefault(seed, {})[config.env] = runs_lib.read(path)
   rows, requested = [], configs[0].num_seeds

@@ -220,17 +220,17 @@ def _draw_scaling(results: Results, experiment: str) -> drawing.Figure:
   A seed without a solution would need longer than its log. If the median is such a
   seed, the mark is hollow and at the log's end.
   """
-  solutions = {a: _solutions(score) for a, score in results.of(experiment).items()}
-  solutions = {agent: x for agent, x in solutions.items() if len(x[0])}
-  fig, axes = page_lib.new(3.8, f"{experiment} (hollow: not solved)", len(solutions))
+  scores, styles = results.of(experiment), drawing.styles(results.agents)
+  fig, axes = page_lib.new(3.8, f"{experiment} (hollow: not solved)", len(scores))
   axes.set(yscale="log", xlabel="size N", ylabel="episodes to solve")
-  styles, handles = drawing.styles(results.agents), {}
-  for number, (agent, (sizes, episodes, solved)) in enumerate(solutions.items()):
+  handles = {}
+  for number, (agent, score) in enumerate(scores.items()):
     color, linestyle, marker = styles[agent]
     mark: Any = {"color": color, "marker": marker, "linestyle": "none"}
     (handles[agent],) = axes.plot([], [], **mark | {"linestyle": linestyle})
+    sizes, episodes, solved = _solutions(score)
     # Side by side, so that no mark hides another.
-    x = sizes + 1.2 * ((number + 0.5) / len(solutions) - 0.5)
+    x = sizes + 1.2 * ((number + 0.5) / len(scores) - 0.5)
     median = np.median(np.where(solved, episodes, np.inf), axis=0)
     ends = np.minimum(median, episodes.max(axis=0))
     axes.plot(x, ends, color=color, linestyle=linestyle, linewidth=1.3)
@@ -241,9 +241,8 @@ def _draw_scaling(results: Results, experiment: str) -> drawing.Figure:
       single = np.where(which, episodes, np.nan).T
       axes.plot(x, single, **mark, fillstyle=fill, alpha=0.5, ms=3)
       axes.plot(x[at_end], ends[at_end], **mark, fillstyle=fill, markersize=5)
-  low, high = axes.get_xlim()
+  (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
   sizes = np.arange(np.floor(low), np.ceil(high) + 1)
-  bottom, top = axes.get_ylim()
   (handles["2^N"],) = axes.plot(sizes, 2.0**sizes, color="0.3", linestyle=":")
   axes.set_ylim(0.7 * bottom, 3 * top)
   axes.locator_params(axis="x", integer=True)
@@ -255,18 +254,8 @@ def _draw_scaling(results: Results, experiment: str) -> drawing.Figure:
 
 
 def _solutions(score: Score) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-  """When an agent has solved Deep Sea.
-
-  Returns:
-    The sizes `[M]` whose logs are long enough for bsuite's rule, and for each of S
-    seeds the episode `[S, M]` and whether it was solved, bool `[S, M]`.
-  """
-  columns = {}
-  for bsuite_id in sorted(score.ids, key=scores_lib.setting):
-    solutions = [scores_lib.solution(bsuite_id, log[bsuite_id]) for log in score.logs]
-    if None not in solutions:
-      columns[scores_lib.setting(bsuite_id)] = solutions
-  table = np.array([*columns.values()], np.float64)
-  table = table.reshape(len(columns), len(score.seeds), 2)  # [M, S, 2]
-  sizes = np.array([*columns], np.float64)
-  return sizes, table[..., 0].T, table[..., 1].T.astype(bool)
+  """The sizes `[M]`; of each seed the episodes to solve, and if it has, `[S, M]`."""
+  ids = sorted(score.ids, key=scores_lib.setting)
+  ends = [[scores_lib.solution(i, log[i]) for i in ids] for log in score.logs]
+  table = np.array(ends, np.float64)
+  return np.array([*map(scores_lib.setting, ids)]), table[..., 0], table[..., 1] == 1

@@ -127,14 +127,15 @@ class Solution(NamedTuple):
 
   episode: int  # Of the solution; if unsolved, the last logged one.
   solved: bool
+  counts: bool = True  # Whether the log has an episode at which the rule applies.
 
 
-def solution(bsuite_id: str, log: Log) -> Solution | None:
+def solution(bsuite_id: str, log: Log) -> Solution:
   """The first logged episode at which Deep Sea is solved, by bsuite's rule.
 
   The average number of bad episodes is below 0.9; in stochastic Deep Sea below 0.8, and
   only from episode 100 on (`deep_sea/analysis.py`, `find_solution`;
-  `environments.solved_rule`). None if the log has no episode that counts.
+  `environments.solved_rule`).
   """
   rule = environments.solved_rule(f"bsuite:{bsuite_id}")
   assert rule is not None  # Callers have Deep Sea.
@@ -142,7 +143,7 @@ def solution(bsuite_id: str, log: Log) -> Solution | None:
   counting &= log["episode"] <= bsuite_sweeps.num_episodes(bsuite_id)
   episodes, bad = log["episode"][counting], log["total_bad_episodes"][counting]
   if not len(episodes):
-    return None
+    return Solution(int(log["episode"][-1]), False, counts=False)
   solved = episodes[bad / episodes < rule.threshold]
   return Solution(int(solved[0] if len(solved) else episodes[-1]), len(solved) > 0)
 
@@ -215,7 +216,7 @@ def _share_solved(kind: Kind, logs: Logs) -> float:
   del kind
   beaten = []
   for bsuite_id, log in logs.items():
-    if end := solution(bsuite_id, log):
+    if (end := solution(bsuite_id, log)).counts:
       limit = 2 ** setting(bsuite_id) + _FORGIVENESS
       beaten.append(end.solved and end.episode < limit)
   return float(np.mean(beaten)) if beaten else math.nan

@@ -11,7 +11,7 @@ from explorax.experiments import config, errors, presets, tuning
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.reports import runs
 
-TABLE3 = pathlib.Path(__file__).parents[2] / "papers/tdu/table3.toml"
+TABLE3 = pathlib.Path(__file__).parents[2] / "papers/tdu/table3.flags"
 
 
 def _settings(name: str) -> dict:
@@ -23,59 +23,29 @@ def _settings(name: str) -> dict:
 def test_table_3_is_paper_4s():
   sizes = {"qex": 9, "noisy_dqn": 5, "successor_uncertainties": 50, "tdu": 18}
   sizes |= {"dqn_rnd": 126, "dqn_counts": 9, "bootstrapped_dqn": 7}
-  table = tuning.load(str(TABLE3))
-  assert {*sizes} == {*table}
+  lines = [x for x in TABLE3.read_text().splitlines() if not x.startswith("#")]
+  table, others = tuning.split([x.removeprefix("--set=") for x in lines], [*sizes])
+  assert {*sizes} == {*table} and not others
   for agent, size in sizes.items():
     names = tuning.variants(table, [agent])
     assert len(names) == size
     identities = {json.dumps(_settings(name)) for name in names}
     assert len(identities) == size  # Each is read by the agent, and makes a difference.
-  names = tuning.variants(table, ["noisy_dqn"])
-  assert names[0] == "noisy_dqn@noisy_sigma=0.01"
-
-
-def test_a_grid_of_a_file(tmp_path):
-  path = tmp_path / "grid.toml"
-  path.write_text(
-    "[dqn]\nn_step = [1, 3]\nhidden_sizes = [[50, 50], [20], []]\nduelling = [false]"
-  )
-  names = tuning.variants(tuning.load(str(path)), ["dqn"])
-  assert len(names) == 6
-  assert names[0] == "dqn@n_step=1@hidden_sizes=(50, 50)@duelling=False"
-  settings = _settings(names[-1])
-  assert (settings["n_step"], settings["hidden_sizes"]) == (3, [])
 
 
 def test_a_grid_of_the_command_line():
   settings = ["dqn.n_step=1,3", "dqn.hidden_sizes=(50,50),(20,)", "batch_size=8"]
-  flags = {"set": settings, "sweep_config": None, "score": None}
-  grid, others = tuning.from_flags(flags, ["dqn", "qex"])
-  assert others == ["batch_size=8"]
+  # Fields of groups are no agents.
+  settings += ["exploration.epsilon=0.1", "tdu.beta=1,2"]
+  grid, others = tuning.split(settings, ["dqn", "qex"])
+  assert others == ["batch_size=8", "exploration.epsilon=0.1"]
   names = tuning.variants(grid, ["dqn", "qex"])
   assert len(names) == 5 and names[-1] == "qex"
   tried = [_settings(name) for name in names[:4]]
   assert [s["n_step"] for s in tried] == [1, 1, 3, 3]
   assert [s["hidden_sizes"] for s in tried] == [[50, 50], [20]] * 2
-  # Fields of groups are no agents.
-  flags["set"] = ["exploration.epsilon=0.1"]
-  assert tuning.from_flags(flags, ["dqn"]) == ({}, flags["set"])
-
-
-@pytest.mark.parametrize(
-  ("content", "named"),
-  [
-    ("[dqm]\nbeta = [1]", "'dqm'.*dqn"),
-    ("[dqn]\nbeta = 1", "grid.toml"),
-    ("[dqn", "grid.toml"),
-    (None, "grid.toml"),
-  ],
-)
-def test_bad_grids_are_refused(tmp_path, content, named):
-  path = tmp_path / "grid.toml"
-  if content is not None:
-    path.write_text(content)
-  with pytest.raises(errors.SetUpError, match=named):
-    tuning.load(str(path))
+  with pytest.raises(errors.SetUpError, match="--agents=qex"):
+    tuning.split(["tdu.beta=1,2"], ["qex"])
 
 
 def test_the_best_mean_is_first_unless_a_seed_is_missing(monkeypatch):
@@ -120,24 +90,6 @@ def _run(returns, regret=None):
 def test_scores_are_means_over_environments():
   found = {"gym:A": _run([1, 1, 4, 6]), "gym:B": _run([0, 0])}
   assert tuning.SCORES["return"](found) == (3 + 0) / 2
-  assert tuning.SCORES["final_return"](found) == (5 + 0) / 2
   # bsuite's of bandits is how much less regret there was than at random, 0.5.
   both = {"bsuite:bandit/0": _run([], 4.0), "bsuite:bandit_noise/0": _run([], 0.0)}
   assert tuning.SCORES["bsuite"](both) == pytest.approx((0.2 + 1.0) / 2)
-  with pytest.raises(errors.SetUpError, match="gym:A"):
-    tuning.SCORES["bsuite"](found)
-
-
-@pytest.mark.parametrize(
-  ("text", "words"),
-  [
-    ("[dqn]\nn_step = []", "n_step is"),
-    ('[dqn]\ntorso = "mlp"', "torso is 'mlp'"),
-    ("[qex]\nbeta = [1.0]", "has settings of qex, and none of --agents=dqn"),
-  ],
-)
-def test_a_grid_that_tries_nothing_is_refused(text, words, tmp_path):
-  (tmp_path / "grid.toml").write_text(text)
-  flags = {"set": [], "sweep_config": str(tmp_path / "grid.toml"), "score": None}
-  with pytest.raises(errors.SetUpError, match=words):
-    tuning.from_flags(flags, ["dqn"])
