@@ -187,8 +187,8 @@ def compute(
       session.write_files_of_seeds(config, _summaries(config))
   if missing := failed + len(tasks) - done:
     console_lib.print_error(
-      f"{summary.count(missing, 'run')} failed or left; the same command again "
-      "computes only what is missing."
+      f"{summary.count(missing, 'run')} missing; the same command again "
+      "computes only these."
     )
   return stop.exit_code if done < len(tasks) else 1 if failed else 0
 

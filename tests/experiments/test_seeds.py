@@ -46,14 +46,14 @@ def test_each_seed_is_a_run_of_its_own(command, capsys):
 def test_a_failed_seed_is_reported(command, capsys):
   assert run.main([*command("Broken"), *SEEDS, "--episodes=4"]) == 1
   err = capsys.readouterr().err
-  assert "seed3 failed: RuntimeError: it broke" in err and "2 runs failed" in err
+  assert "seed3 failed: RuntimeError: it broke" in err and "2 runs missing" in err
 
 
 def test_a_stop_ends_the_seed_with_its_files(interrupted, command, capsys):
   assert interrupted(40, *command(), *SEEDS, "--episodes=1000") == 143
   assert _json("out/seed3/summary.json")["status"] == "interrupted"
   assert not pathlib.Path("out/summary.json").exists()
-  assert "2 runs left" in capsys.readouterr().err
+  assert "2 runs missing" in capsys.readouterr().err
 
 
 def test_finished_seeds_are_extended(tmp_path, monkeypatch, capsys):
