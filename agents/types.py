@@ -142,42 +142,26 @@ class LearnerOutput(NamedTuple):
 Update = Callable[[State, Sample], tuple[State, LearnerOutput]]
 
 
-class TargetNetwork(NamedTuple):
-  """A core's update in two parts, for a host that counts updates.
-
-  The target network is not touched between two copies, which saves memory traffic; a
-  copy made on the host is a reference to the same arrays.
-
-  Attributes:
-    whole: the core's update, equivalent to both parts.
-    period: learner updates between two copies.
-    update: `whole` without the copy.
-    copy: (state) → the state with the online network as target network. Call it
-      between an update whose number is a multiple of the period and the next one.
-  """
-
-  whole: Update
-  period: int
-  update: Update
-  copy: Callable[[State], State]
-
-
 class LearnerCore(NamedTuple):
-  """Learning as three pure functions; runners jit `update`, or its parts, once.
+  """Learning as pure functions; runners jit `update` once.
 
   Attributes:
     init: (key) → state.
-    update: (state, Sample) → (state, LearnerOutput).
+    update: (state, Sample) → (state, LearnerOutput). It does not change the target
+      network, which saves memory traffic.
     params: (state) → the weights that actors need.
-    target: `update` in two parts, or None. It is ignored if its `whole` is not
-      `update`.
+    copy_target: (state) → the state with the online network as target network. Runners
+      call it between every `target_period`-th update and the next one. None: there is
+      no target network, or `update` copies it.
+    target_period: learner updates between two copies.
     metrics: the names of the metrics of an update, which are columns of a run's files.
   """
 
   init: Callable[[jax.Array], State]
   update: Update
   params: Callable[[State], Params]
-  target: TargetNetwork | None = None
+  copy_target: Callable[[State], State] | None = None
+  target_period: int = 1
   metrics: tuple[str, ...] = ()
 
 

@@ -1,7 +1,7 @@
 """Parts of an update that learners share."""
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -184,49 +184,6 @@ def exploration_epsilon(config: Any, num_updates: jax.Array) -> jax.Array | None
   steps = num_updates / config.updates_per_step
   env_steps = config.min_replay_size + steps.astype(jnp.int32)
   return jnp.asarray(schedules.at(rule.epsilon, env_steps))
-
-
-class Learner(Protocol):
-  """A learner whose state counts `num_updates` and has a target network."""
-
-  def init(self, key: jax.Array) -> Any:
-    """A state whose target network is the online one."""
-
-  def update(
-    self, state: Any, sample: types.Sample, copied: Callable[[Any], Any]
-  ) -> tuple[Any, types.LearnerOutput]:
-    """Applies `copied` to the new state, before a non-finite update is dropped."""
-
-  def copy(self, state: Any) -> Any:
-    """The state with the online network as target network."""
-
-  def params(self, state: Any) -> Any:
-    """The weights that actors need."""
-
-
-def make_core(
-  learner: Learner, period: int, metrics: Iterable[str]
-) -> types.LearnerCore:
-  """The core of a learner.
-
-  Args:
-    learner: its functions.
-    period: learner updates between two copies.
-    metrics: the names of those that are given to `finish`.
-  """
-
-  def copied_if_due(new: Any) -> Any:
-    return select_tree(new.num_updates % period == 0, learner.copy(new), new)
-
-  def whole(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
-    return learner.update(state, sample, copied_if_due)
-
-  def part(state: Any, sample: types.Sample) -> tuple[Any, types.LearnerOutput]:
-    return learner.update(state, sample, lambda new: new)
-
-  target = types.TargetNetwork(whole, period, part, learner.copy)
-  names = ("finite", "loss", *metrics)
-  return types.LearnerCore(learner.init, whole, learner.params, target, names)
 
 
 def select_tree(condition: jax.Array, new: Tree, old: Tree) -> Tree:

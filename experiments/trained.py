@@ -265,7 +265,7 @@ def starting_from(
     state = learner.init(key)
     leaves = [jnp.asarray(initial.get(n, leaf)) for n, leaf in checkpoint.named(state)]
     state = jax.tree.unflatten(jax.tree.structure(state), leaves)
-    return state if learner.target is None else learner.target.copy(state)
+    return state if learner.copy_target is None else learner.copy_target(state)
 
   return dataclasses.replace(agent, learner=learner._replace(init=init))
 

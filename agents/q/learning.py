@@ -1,7 +1,6 @@
 """The learner: TD errors of all members on windows, in one program."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -158,10 +157,7 @@ class Learner:
     return mean(weights * per_window), aux
 
   def update(
-    self,
-    state: LearnerState,
-    sample: types.Sample,
-    copied: Callable[[LearnerState], LearnerState],
+    self, state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
     config = self.config
     policy = trained_policies(config, state, sample)
@@ -190,7 +186,7 @@ class Learner:
     if config.priority_exponent > 0:
       metrics["priority"] = jnp.mean(aux.priorities)
       metrics["max_priority"] = jnp.max(aux.priorities)
-    return updates.finish(finite, copied(new), old, value, aux.priorities, metrics)
+    return updates.finish(finite, new, old, value, aux.priorities, metrics)
 
   def _train_bonus(
     self, state: LearnerState, windows: windows_lib.Windows
@@ -203,7 +199,7 @@ class Learner:
       state.bonus_state.training, windows.observations(), windows.action, num_real
     )
 
-  def copy(self, state: LearnerState) -> LearnerState:
+  def copy_target(self, state: LearnerState) -> LearnerState:
     return state._replace(target_params=state.params)
 
   def params(self, state: LearnerState) -> values_lib.Weights:
@@ -224,7 +220,14 @@ def make_learner(
   metrics = metric_names(config)
   if learner.training is not None:
     metrics += learner.training.metrics
-  return updates.make_core(learner, config.target_update_period, metrics)
+  return types.LearnerCore(
+    learner.init,
+    learner.update,
+    learner.params,
+    learner.copy_target,
+    config.target_update_period,
+    ("finite", "loss", *metrics),
+  )
 
 
 def metric_names(config: config_lib.QConfig) -> tuple[str, ...]:

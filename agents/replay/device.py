@@ -27,8 +27,7 @@ class State(NamedTuple):
 
   Attributes:
     rows: column name → `[E, R, ...]`, a ring of rows; most columns are in one array.
-    num_rows: int32 `[E]`, rows appended so far (reduced by whole rings before int32
-      overflows).
+    num_rows: int32 `[E]`, rows appended so far, fewer than 2³¹.
     episode_start: int32 `[E]`, how many of them came before the current episode.
     pending: column name → `[E, P, ...]`, the first-row columns of the current episode's
       rows at which a window may start.
@@ -38,7 +37,7 @@ class State(NamedTuple):
     windows: int32 `[E, W, 3]`, a ring of windows: each one's first row, how many rows
       of its episode come before it, and how many of its own are real; the others are
       padding.
-    num_windows: int32 `[E]`, windows made so far (or reduced by whole rings).
+    num_windows: int32 `[E]`, windows made so far.
     priorities: float32 `[E, W]`, to the power of the exponent; 0 where there is none.
   """
 
@@ -65,7 +64,6 @@ class DeviceReplay:
     self,
     agent: types.Agent,
     num_envs: int,
-    max_count: int = 2**30,
     max_steps: int | None = None,
   ):
     """Prepares the functions; `init` makes the arrays.
@@ -76,7 +74,6 @@ class DeviceReplay:
     Args:
       agent: of the windows.
       num_envs: E.
-      max_count: counters stay below this.
       max_steps: of each environment, for which memory is reserved; None: for a full
         replay.
 
@@ -92,7 +89,7 @@ class DeviceReplay:
     self._others = {n: x for n, x in columns.items() if n not in self._layout.fields}
     self._priority_columns = adder.priority_specs(agent)
     self._initial_priority = agent.initial_priority
-    self._num_envs, self._max_count = num_envs, max_count
+    self._num_envs = num_envs
     self._max_windows = spec.max_windows // num_envs
     if self._max_windows < 1:
       raise ValueError(
@@ -163,21 +160,15 @@ class DeviceReplay:
       name: self._set(column, t % spec.window_rows, row[name], where)
       for name, column in state.newest.items()
     }
-    num_rows, rings = self._next(state.num_rows, self._num_rows, where)
-    episode_start = state.episode_start - rings
-    # For an endless episode, only the position in the three periods matters.
-    cycle = spec.period * self._num_pending * spec.window_rows
-    t, cycles = self._next(t, cycle, where)
     state = state._replace(
       rows=packing.WordRows(self._layout, words, others),
       pending=pending,
       newest=newest,
-      num_rows=num_rows,
-      episode_start=episode_start + cycles,
+      num_rows=state.num_rows + where,
     )
+    is_complete = where & windows.is_complete(spec, t + 1)
     size = jnp.full_like(t, spec.window_rows)
-    is_complete = where & windows.is_complete(spec, t)
-    return self._create(state, t - spec.window_rows, size, is_complete)
+    return self._create(state, t + 1 - spec.window_rows, size, is_complete)
 
   def end_episodes(self, state: State, where: jax.Array) -> State:
     """After the last rows: makes the windows that padding completes."""
@@ -274,7 +265,7 @@ class DeviceReplay:
       priorities=self._set(
         state.priorities, slot, initial**self._spec.priority_exponent, where
       ),
-      num_windows=self._next(state.num_windows, self._max_windows, where)[0],
+      num_windows=state.num_windows + where,
     )
 
   def _priorities(
@@ -296,19 +287,6 @@ class DeviceReplay:
       return initial_priority(rows, start == 0)
 
     return jax.lax.cond(jnp.any(where), compute, lambda: ones)
-
-  def _next(
-    self, count: jax.Array, ring: int, where: jax.Array
-  ) -> tuple[jax.Array, jax.Array]:
-    """Increments selected counts, and subtracts whole rings before they overflow.
-
-    Returns:
-      The count, at least `ring` if something was subtracted, and the subtracted number.
-    """
-    count = count + where.astype(jnp.int32)
-    rings = (self._max_count // ring - 1) * ring
-    subtracted = jnp.where(count >= self._max_count, rings, 0)
-    return count - subtracted, subtracted
 
 
 @jax.custom_batching.custom_vmap

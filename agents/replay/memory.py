@@ -198,7 +198,7 @@ class MemoryReplay:
     self._num_created = counts["num_created"]
     self._rng.bit_generator.state = counts["rng"]
     if self._priorities is not None:
-      self._priorities.nodes = arrays["priorities"]
+      self._priorities.nodes[:] = arrays["priorities"]
 
   def _reserve(self, num_rows: int) -> None:
     """Doubles the columns until they have this many rows."""

@@ -4,25 +4,20 @@ import numpy as np
 
 
 class SumTree:
-  """Non-negative values in the leaves of a binary tree, sums above (float64)."""
+  """Non-negative values in the leaves of a binary tree, sums above.
+
+  Attributes:
+    nodes: float64: the root at 1, the leaves in the last half.
+  """
 
   def __init__(self, capacity: int):
     self._leaves = 1 << max(0, int(capacity - 1).bit_length())
-    self._nodes = np.zeros(2 * self._leaves, np.float64)
-
-  @property
-  def nodes(self) -> np.ndarray:
-    """float64: the root at 1, the leaves in the last half; settable, for resuming."""
-    return self._nodes
-
-  @nodes.setter
-  def nodes(self, nodes: np.ndarray) -> None:
-    self._nodes[:] = nodes
+    self.nodes = np.zeros(2 * self._leaves, np.float64)
 
   @property
   def total(self) -> float:
     """The sum of all values."""
-    return float(self._nodes[1])
+    return float(self.nodes[1])
 
   def set(self, indices: np.ndarray, values: np.ndarray) -> None:
     """Sets the leaves at `indices` (the last value of a repeated one counts)."""
@@ -32,10 +27,10 @@ class SumTree:
         f"{values[~(np.isfinite(values) & (values >= 0))][0]}."
       )
     nodes = indices + self._leaves
-    self._nodes[nodes] = values
+    self.nodes[nodes] = values
     while nodes[0] > 1:
       nodes = np.unique(nodes // 2)
-      self._nodes[nodes] = self._nodes[2 * nodes] + self._nodes[2 * nodes + 1]
+      self.nodes[nodes] = self.nodes[2 * nodes] + self.nodes[2 * nodes + 1]
 
   def sample(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Draws leaves in proportion to their values.
@@ -46,16 +41,16 @@ class SumTree:
     Returns:
       int64 leaf indices `[B]`, and float32 probabilities `[B]`.
     """
-    total = self._nodes[1]
+    total = self.nodes[1]
     if not total > 0:
       raise ValueError("all priorities are 0, so no window can be drawn from replay.")
     nodes = np.ones(len(uniforms), np.int64)
     rest = uniforms * total
     while nodes[0] < self._leaves:
       left = 2 * nodes
-      mass = self._nodes[left]
+      mass = self.nodes[left]
       # A right child with sum 0 is never entered, despite rounding.
-      go_right = (rest >= mass) & (self._nodes[left + 1] > 0)
+      go_right = (rest >= mass) & (self.nodes[left + 1] > 0)
       rest = np.where(go_right, rest - mass, rest)
       nodes = left + go_right
-    return nodes - self._leaves, (self._nodes[nodes] / total).astype(np.float32)
+    return nodes - self._leaves, (self.nodes[nodes] / total).astype(np.float32)

@@ -1,7 +1,6 @@
 """The learner: successor features by TD, and the posterior of the reward's weights."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -111,10 +110,7 @@ class Learner:
     return jnp.mean(per_transition), (phi_tm1, td_q, psi_tm1 @ mean)
 
   def update(
-    self,
-    state: LearnerState,
-    sample: types.Sample,
-    copied: Callable[[LearnerState], LearnerState],
+    self, state: LearnerState, sample: types.Sample
   ) -> tuple[LearnerState, types.LearnerOutput]:
     gradient = jax.value_and_grad(self.loss, has_aux=True)
     (value, aux), gradients = gradient(state.params, state, sample)
@@ -140,9 +136,9 @@ class Learner:
     sizes = jnp.abs(td_q)
     metrics = {"td_error": jnp.mean(sizes), "q": jnp.mean(q_tm1)}
     metrics |= updates.q_bound(largest, self.config.discount)
-    return updates.finish(finite, copied(new), old, value, sizes, metrics)
+    return updates.finish(finite, new, old, value, sizes, metrics)
 
-  def copy(self, state: LearnerState) -> LearnerState:
+  def copy_target(self, state: LearnerState) -> LearnerState:
     return state._replace(target_psi=state.params.psi)
 
   def params(self, state: LearnerState) -> Weights:
@@ -163,4 +159,11 @@ def make_learner(
   """The LearnerCore of a config; the arguments are those of `Learner`."""
   learner = Learner(config, features, updates.adam(config.learning_rate))
   metrics = ("td_error", "q", *(("q_bound",) if config.discount < 1 else ()))
-  return updates.make_core(learner, config.target_update_period, metrics)
+  return types.LearnerCore(
+    learner.init,
+    learner.update,
+    learner.params,
+    learner.copy_target,
+    config.target_update_period,
+    ("finite", "loss", *metrics),
+  )

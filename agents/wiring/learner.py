@@ -16,7 +16,10 @@ _MAX_PROGRAMS = 16
 
 
 class Learner(acme.core.Learner):
-  """Takes batches from an iterator; jits the update once, with a donated state.
+  """Takes batches from an iterator; jits the update once.
+
+  The state is not donated: on a CPU, such an update returns only when it is done, and
+  actors may keep weights for a while.
 
   Args:
     agent: whose learner runs.
@@ -24,9 +27,6 @@ class Learner(acme.core.Learner):
     update_priorities: (keys, priorities) → None, called after each update if the replay
       is prioritised.
     key: for the state's initialisation.
-    donates: whether the update overwrites the state; None: except on a CPU, where such
-      an update returns only when it is done, and XLA copies data that it reads later,
-      so that a run takes a fifth longer. Elsewhere memory matters more.
   """
 
   def __init__(
@@ -35,27 +35,13 @@ class Learner(acme.core.Learner):
     batches: Iterator[tuple[np.ndarray, types.Sample]],
     update_priorities: Callable[[np.ndarray, np.ndarray], None],
     key: jax.Array,
-    donates: bool | None = None,
   ):
     self._core = agent.learner
     self._prioritised = agent.replay.priority_exponent > 0
-    if donates is None:
-      donates = jax.default_backend() != "cpu"
-    # Actors may keep their weights for a while, and must not keep donated buffers.
-    self._copies = donates and (
-      agent.actor_update_period > 1 or agent.refresh is not None
-    )
     self._batches = batches
     self._update_priorities = update_priorities
     self._state = jax.jit(self._core.init)(key)
-    self._target, update = self._core.target, self._core.update
-    # Two leaves of a donated state cannot be the same array.
-    if donates or self._target is None or self._target.whole is not update:
-      self._target = None
-    else:
-      update = self._target.update
-    self._update = _jitted_update(update, donates)
-    self._changed: list[int] | None = None  # The leaves that an update changes.
+    self._changes = _jitted_changes(self._core.update)
     self._metrics: dict[str, jax.Array] = {}
     self.num_updates = 0
 
@@ -65,28 +51,20 @@ class Learner(acme.core.Learner):
     A non-finite update is the last: `num_updates` counts it, but the state does not.
     """
     keys, sample = next(self._batches)
-    self._copy_if_due()
-    new, output = self._update(self._state, sample)
-    self._replace_changed(new)
+    if self._core.copy_target and self.num_updates % self._core.target_period == 0:
+      self._state = self._core.copy_target(self._state)
+    changes, output = self._changes(self._state, sample)
+    self._state = jax.tree.map(
+      lambda new, old: old if new is None else new,
+      changes,
+      self._state,
+      is_leaf=lambda x: x is None,
+    )
     self._metrics = output.metrics
     self.num_updates += 1
     # Replay refuses a NaN; the caller learns about it from `is_finite`.
     if self._prioritised and self.is_finite():
       self._update_priorities(keys, np.asarray(output.priorities))
-
-  def _replace_changed(self, new: types.State) -> None:
-    """Takes the leaves of a new state that are not None."""
-    if self._changed is None:
-      leaves = jax.tree.leaves(new, is_leaf=lambda x: x is None)
-      self._changed = [i for i, leaf in enumerate(leaves) if leaf is not None]
-    leaves, structure = jax.tree.flatten(self._state)
-    for index, leaf in zip(self._changed, jax.tree.leaves(new), strict=True):
-      leaves[index] = leaf
-    self._state = jax.tree.unflatten(structure, leaves)
-
-  def _copy_if_due(self) -> None:
-    if self._target is not None and self.num_updates % self._target.period == 0:
-      self._state = self._target.copy(self._state)
 
   def is_finite(self) -> bool:
     """Whether the last update was finite; waits for it."""
@@ -108,12 +86,10 @@ class Learner(acme.core.Learner):
     """The weights that actors need; `params` is the only variable."""
     if list(names) != ["params"]:
       raise ValueError(f"the only variable is 'params', not {list(names)}.")
-    params = self._core.params(self._state)
-    return [_copy(params) if self._copies else params]
+    return [self._core.params(self._state)]
 
   def save(self) -> types.State:
     """The learner's state on the host."""
-    self._copy_if_due()  # Learners with a donated state include the copy in the update.
     return jax.device_get(self._state)
 
   def shapes(self) -> types.State:
@@ -139,24 +115,14 @@ class Learner(acme.core.Learner):
 
 
 @functools.lru_cache(_MAX_PROGRAMS)
-def _jitted_update(update: types.Update, donates: bool) -> types.Update:
-  """A core's update; cached per core.
+def _jitted_changes(update: types.Update) -> types.Update:
+  """An update whose state has None for unchanged leaves, which XLA would copy."""
 
-  Unless the state is donated, unchanged leaves of it are returned as None: XLA would
-  copy them on a CPU.
-  """
-
-  def changed(
+  @jax.jit
+  def changes(
     state: types.State, sample: types.Sample
   ) -> tuple[types.State, types.LearnerOutput]:
     new, output = update(state, sample)
-    if not donates:
-      new = jax.tree.map(lambda n, o: None if n is o else n, new, state)
-    return new, output
+    return jax.tree.map(lambda n, o: None if n is o else n, new, state), output
 
-  return jax.jit(changed, donate_argnums=0 if donates else ())
-
-
-@jax.jit
-def _copy(params: types.Params) -> types.Params:
-  return jax.tree.map(jnp.copy, params)
+  return changes

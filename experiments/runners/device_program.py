@@ -6,6 +6,7 @@ steps of environments on the host. `device.py` calls the programs.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import dm_env
@@ -112,14 +113,9 @@ class DeviceAgent:
     self,
     agent: types.Agent,
     num_envs: int,
-    copies_target_apart: bool = False,
     max_steps: int | None = None,
   ):
-    """Prepares the functions; `max_steps` is that of `DeviceReplay`.
-
-    With `copies_target_apart`, the caller of `update` copies the target network, as
-    `target` says, if that is not None.
-    """
+    """Prepares the functions; `max_steps` is that of `DeviceReplay`."""
     threefry.unroll_on_cpu()
     self._agent = agent
     self._num_envs = num_envs
@@ -129,12 +125,6 @@ class DeviceAgent:
     # Other actors use the learner's own: a copy in each step costs memory traffic.
     self._actors_keep_weights = period > 1 or agent.refresh is not None
     self.replay = device_replay.DeviceReplay(agent, num_envs, max_steps=max_steps)
-    learner = agent.learner
-    # The target network's copies, if `update` leaves them to its caller.
-    self.target: types.TargetNetwork | None = None
-    self._learn, target = learner.update, learner.target
-    if copies_target_apart and target is not None and target.whole is self._learn:
-      self.target, self._learn = target, target.update
 
   def init(
     self,
@@ -268,6 +258,23 @@ class DeviceAgent:
       metrics={**zeros, "finite": zeros["finite"] + 1},
     )
 
+  def copy_target_if_due(
+    self,
+    state: State,
+    number: jax.Array,
+    lift: Callable[[Any], Any] = lambda function: function,
+  ) -> State:
+    """Copies the target network, if that is due after this number of updates.
+
+    `lift` makes a function of one learner's state one of `state`'s.
+    """
+    core = self._agent.learner
+    if core.copy_target is None:
+      return state
+    is_due, copy = number % core.target_period == 0, lift(core.copy_target)
+    learner = jax.lax.cond(is_due, copy, lambda same: same, state.learner)
+    return state._replace(learner=learner)
+
   def update(self, state: State, before: Update) -> tuple[State, Update]:
     """One update of the learner, after those that `before` stands for."""
     state, metrics = self._update(state)
@@ -278,7 +285,7 @@ class DeviceAgent:
     """Returns (the state, the learner's metrics)."""
     key, sample_key = jax.random.split(state.key)
     keys, sample = self.replay.sample(state.replay, sample_key)
-    learner, output = self._learn(state.learner, sample)
+    learner, output = self._agent.learner.update(state.learner, sample)
     replay = self.replay.update_priorities(state.replay, keys, output.priorities)
     # A priority that is NaN would poison replay.
     is_finite = output.metrics["finite"] > 0
@@ -362,7 +369,7 @@ class ScannedProgram:
     )
     self.updates_per_round, self.steps_per_round = ratio.as_integer_ratio()
     most = None if max_steps is None else max_steps + self.steps_per_round
-    self.agent = DeviceAgent(agent, num_envs, copies_target_apart=True, max_steps=most)
+    self.agent = DeviceAgent(agent, num_envs, max_steps=most)
     self.steps_per_report = self._steps_per_report(agent, num_seeds)
     init = self._init
     if num_seeds > 1:
@@ -430,15 +437,11 @@ class ScannedProgram:
     log = jax.tree.map(
       lambda x: jnp.zeros((size, *x.shape), x.dtype), Log(state.episodes, newest)
     )
-    target = self.agent.target
 
     def update(i: jax.Array, carry: tuple[State, Update]) -> tuple[State, Update]:
       state, newest = carry
-      if target is not None:  # Outside the functions of one seed, as in `_step`.
-        is_due = i % target.period == 0
-        copy = self._lift(target.copy)
-        learner = jax.lax.cond(is_due, copy, lambda same: same, state.learner)
-        state = state._replace(learner=learner)
+      # Outside the functions of one seed, as in `_step`.
+      state = self.agent.copy_target_if_due(state, i, self._lift)
       return self._lift(self.agent.update)(state, newest)
 
     def one_round(i: jax.Array, carry: Any) -> Any:
@@ -536,7 +539,7 @@ class SteppedProgram:
     self.observe = jax.jit(self._observe, donate_argnums=0)
     self.end_episodes = jax.jit(self._end_episodes, donate_argnums=0)
     self.no_update = self.agent.no_update
-    self.update = jax.jit(self.agent.update, donate_argnums=(0, 1))
+    self.update = jax.jit(self._update, donate_argnums=(0, 1))
     self.fetch = jax.jit(lambda s: self.agent.fetch(s, 1), donate_argnums=0)
 
   def choose(self, state: State) -> tuple[jax.Array, State]:
@@ -571,6 +574,10 @@ class SteppedProgram:
     timesteps = dm_env.TimeStep(jnp.where(last, end, mid), reward, discount, frames)
     timesteps = self._joined(state.timesteps.observation, timesteps)
     return self.agent.observe(state, action, timesteps)
+
+  def _update(self, state: State, before: Update) -> tuple[State, Update]:
+    state = self.agent.copy_target_if_due(state, before.number)
+    return self.agent.update(state, before)
 
   def _end_episodes(
     self, state: State, first_frames: jax.Array

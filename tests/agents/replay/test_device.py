@@ -172,21 +172,6 @@ def test_windows_are_those_of_the_memory_replay(declare, name, frames):
     np.testing.assert_array_equal(other_first["core_state"], first["core_state"])
 
 
-@pytest.mark.parametrize("name", ["sequences", "three steps"])
-def test_counters_stay_below_their_limit(declare, initial_priority, name):
-  """Those of rows and windows, and that of the rows of an episode without an end."""
-  spec = make_spec(**SPECS[name], **PRIORITISED, capacity=20)
-  agent = declare(spec, EXTRAS, initial_priority=initial_priority)
-  episodes = [list(make_episodes(lengths)) for lengths in ([3, 1, 140, 9], [2, 150])]
-  replay, state = write_to_device(agent, episodes)
-  most = 2 * state.rows["mask"].shape[1] + 1
-  other, wrapped = write_to_device(agent, episodes, max_count=most)
-  assert int(state.num_rows.max()) > 150 > most > int(wrapped.num_rows.max())
-  assert int(state.num_windows.max()) > int(wrapped.num_windows.max())
-  first, second = draw(replay, state, 5), draw(other, wrapped, 5)
-  jax.tree.map(np.testing.assert_array_equal, first, second)
-
-
 @pytest.mark.parametrize("lengths", [[4, 9, 2, 5], [1] * 20], ids=str)
 @pytest.mark.parametrize("name", SPECS)
 def test_memory_for_the_steps_of_a_run_suffices(declare, name, lengths):

@@ -45,7 +45,7 @@ def batch(reward: float, size: int = 3) -> tuple[np.ndarray, types.Sample]:
   return np.arange(size, dtype=np.uint64) + 2**63, sample
 
 
-def make_agent(*, period: int = 1, exponent: float = 0.0) -> types.Agent:
+def make_agent(*, exponent: float = 0.0) -> types.Agent:
   observations = dm_env.specs.Array((), np.float32)
   return types.Agent(
     config=None,
@@ -61,25 +61,21 @@ def make_agent(*, period: int = 1, exponent: float = 0.0) -> types.Agent:
       updates_per_step=1.0,
       priority_exponent=exponent,
     ),
-    actor_update_period=period,
   )
 
 
 def make_learner(
   rewards: Any,
   *,
-  period: int = 1,
   exponent: float = 0.0,
-  donates: bool | None = None,
 ) -> tuple[learner_lib.Learner, list[tuple[np.ndarray, np.ndarray]]]:
-  agent = make_agent(period=period, exponent=exponent)
+  agent = make_agent(exponent=exponent)
   updated: list[tuple[np.ndarray, np.ndarray]] = []
   learner = learner_lib.Learner(
     agent,
     (batch(reward) for reward in rewards),
     lambda keys, priorities: updated.append((keys, priorities)),
     jax.random.PRNGKey(0),
-    donates,
   )
   return learner, updated
 
@@ -109,21 +105,6 @@ def test_priorities_go_back_with_their_keys():
     np.testing.assert_array_equal(keys, np.arange(3, dtype=np.uint64) + 2**63)
 
 
-@pytest.mark.parametrize("donates", [False, True])
-@pytest.mark.parametrize("period", [1, 3])
-def test_an_actors_weights_stay_valid_until_its_next_fetch(period, donates):
-  learner, _ = make_learner(itertools.repeat(1.0), period=period, donates=donates)
-  (fetched,) = learner.get_variables(["params"])
-  expected = np.array(fetched["w"])
-  for _ in range(period - 1):
-    learner.step()
-    np.testing.assert_array_equal(np.array(fetched["w"]), expected)
-  learner.step()
-  # The update overwrites a donated state, unless the actor has a copy of it.
-  assert fetched["w"].is_deleted() == (donates and period == 1)
-  np.testing.assert_allclose(weights(learner), expected + 3.0 * period, rtol=1e-5)
-
-
 class Targeted(NamedTuple):
   w: jax.Array
   target: jax.Array
@@ -131,59 +112,41 @@ class Targeted(NamedTuple):
   num_updates: jax.Array
 
 
-class AddsWithTarget:
+def targeted_core() -> types.LearnerCore:
   """Adds the reward to a vector, which is copied to its target every 3 updates."""
 
-  def init(self, key):
+  def init(key):
     w = jax.random.normal(key, (5,))
     return Targeted(w, w, w + 1, jnp.int32(0))
 
-  def update(self, state, sample, copied):
+  def update(state, sample):
     total = jnp.sum(sample.rows["reward"] + jnp.mean(state.target))
     finite = jnp.isfinite(total)
     new = state._replace(w=state.w + total, num_updates=state.num_updates + 1)
-    return updates.finish(
-      finite, copied(new), state, total, sample.rows["reward"][:, 0], {}
-    )
+    return updates.finish(finite, new, state, total, sample.rows["reward"][:, 0], {})
 
-  def copy(self, state):
-    return state._replace(target=state.w)
-
-  def params(self, state):
-    return {"w": state.w}
+  return types.LearnerCore(
+    init, update, lambda s: {"w": s.w}, lambda s: s._replace(target=s.w), 3
+  )
 
 
-def targeted_core() -> types.LearnerCore:
-  return updates.make_core(AddsWithTarget(), 3, ())
-
-
-def test_the_host_copies_the_target_network_when_the_update_does():
+def test_the_target_network_is_copied_between_every_third_update_and_the_next():
   agent = dataclasses.replace(make_agent(), learner=targeted_core())
   rewards = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, math.nan]
-  batches = [batch(reward) for reward in rewards]
-  key = jax.random.PRNGKey(0)
-  learner = learner_lib.Learner(agent, iter(batches), lambda *_: None, key)
-  state, update = jax.jit(agent.learner.init)(key), jax.jit(agent.learner.update)
-  for number, (_, sample) in enumerate(batches, start=1):
-    learner.step()
-    state, _ = update(state, sample)
-    np.testing.assert_array_equal(weights(learner), state.w)
-    if number % 2:  # Otherwise the next update comes before a copy.
-      jax.tree.map(np.testing.assert_array_equal, learner.save(), state)
-
-
-def test_an_update_that_was_replaced_is_the_one_that_runs():
-  core = targeted_core()
-  other = core._replace(update=lambda state, sample: core.update(state, sample))
-  agent = dataclasses.replace(make_agent(), learner=other)
-  batches = [batch(reward) for reward in (1.0, 2.0, 3.0)]
   learner = learner_lib.Learner(
-    agent, iter(batches), lambda *_: None, jax.random.PRNGKey(0)
+    agent, map(batch, rewards), lambda *_: None, jax.random.PRNGKey(0)
   )
-  for _ in batches:
+  state = learner.save()
+  w = target = state.w
+  for number, reward in enumerate(rewards):
+    target = w if number % 3 == 0 else target
     learner.step()
-  saved = learner.save()
-  np.testing.assert_array_equal(saved.target, saved.w)
+    if np.isfinite(reward):
+      w = w + np.float32(3 * (reward + np.mean(target)))
+    saved = learner.save()
+    np.testing.assert_allclose(saved.w, w, rtol=1e-5)
+    np.testing.assert_allclose(saved.target, target, rtol=1e-5)
+    np.testing.assert_array_equal(saved.prior, state.prior)
 
 
 def test_saves_and_restores():
