@@ -100,7 +100,9 @@ def test_states_that_differ_in_what_is_carried_are_counted_apart():
   np.testing.assert_array_equal(different, [[3, 6]])
   states = [exploration.hash_observation(x, 1 << 16) for x in (empty, carrying, empty)]
   assert states[0] == states[2] != states[1]
-  bonus = gymnasium_wrapper.BonusWrapper(raw, counts.Counts(), beta=1.0)
+  bonus = gymnasium_wrapper.BonusWrapper(
+    wrappers.ImgObsWrapper(raw), counts.Counts(), beta=1.0, view="minigrid"
+  )
   bonus.reset(seed=0)
   assert [bonus.step(DONE)[1] for _ in range(2)] == pytest.approx(
     [1.01**-0.5, 2.01**-0.5]

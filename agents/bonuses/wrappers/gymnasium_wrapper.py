@@ -13,7 +13,6 @@ from gymnasium import vector
 
 from explorax import exploration
 from explorax.agents.bonuses import types
-from explorax.agents.bonuses.wrappers import observations as observations_lib
 from explorax.agents.bonuses.wrappers import online
 
 
@@ -36,7 +35,7 @@ class BonusWrapper(gymnasium.Wrapper):
     """Wraps an environment; `settings` and errors are those of `OnlineBonus`."""
     super().__init__(env)
     self.bonus = online.OnlineBonus(
-      bonus, env.observation_space, env.action_space, beta=beta, env=env, **settings
+      bonus, env.observation_space, env.action_space, beta=beta, **settings
     )
 
   def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
@@ -79,21 +78,24 @@ class BonusVectorWrapper(vector.VectorWrapper):
     Args:
       env: the vector.
       bonus, beta: as of `OnlineBonus`.
-      autoreset_mode: of the vector, or its name; None: what its metadata say.
+      autoreset_mode: of the vector, or its value; None: what its metadata say.
       **settings: of `OnlineBonus`, whose errors may also be raised.
 
     Raises:
       ValueError: if neither the argument nor the metadata say the mode.
     """
     super().__init__(env)
-    self._resets_in_step = _mode(env, autoreset_mode) is vector.AutoresetMode.SAME_STEP
+    mode = autoreset_mode or env.metadata.get("autoreset_mode")
+    if mode is None:
+      raise ValueError("the vector's metadata have no autoreset_mode: pass it.")
+    mode = vector.AutoresetMode(mode)
+    self._resets_in_step = mode is vector.AutoresetMode.SAME_STEP
     self.bonus = online.OnlineBonus(
       bonus,
       env.single_observation_space,
       env.single_action_space,
       env.num_envs,
       beta=beta,
-      env=getattr(env.unwrapped, "envs", [None])[0],
       **settings,
     )
 
@@ -112,7 +114,8 @@ class BonusVectorWrapper(vector.VectorWrapper):
     observations, rewards, terminated, truncated, info = self.env.step(actions)
     done, reached = np.logical_or(terminated, truncated), observations
     if self._resets_in_step and done.any():
-      reached = _last_observations(observations, done, info)
+      last = info["final_obs"]
+      reached = [last[i] if ends else observations[i] for i, ends in enumerate(done)]
     added, r_int = self.bonus.step(actions, reached, done)
     if self._resets_in_step:
       self.bonus.begin(observations, done)
@@ -123,33 +126,6 @@ class BonusVectorWrapper(vector.VectorWrapper):
       "_intrinsic_reward": valid,
     }
     return observations, rewards + added, terminated, truncated, info
-
-
-def _mode(env: vector.VectorEnv, argument: Any) -> vector.AutoresetMode:
-  mode = env.metadata.get("autoreset_mode") if argument is None else argument
-  for known in vector.AutoresetMode:
-    if mode in (known, known.value, known.name):
-      return known
-  names = ", ".join(repr(known.value) for known in vector.AutoresetMode)
-  raise ValueError(
-    f"it is not known how the vector resets its environments: its autoreset_mode is "
-    f"{mode!r}; pass autoreset_mode, one of {names}."
-  )
-
-
-def _last_observations(
-  observations: Any, done: np.ndarray, info: dict[str, Any]
-) -> list[Any]:
-  """The observations reached, those of ended episodes from `info`."""
-  final = info.get("final_obs")
-  if final is None:
-    raise ValueError(
-      "the vector resets environments in the same step, but its info has no final_obs, "
-      "the last observations of the episodes that ended; pass another autoreset_mode "
-      "if it does not, or add them to info."
-    )
-  reached = observations_lib.unbatched(observations, len(done))
-  return [final[i] if ends else reached[i] for i, ends in enumerate(done)]
 
 
 def _extrinsic(rewards: np.ndarray, info: dict[str, Any]) -> np.ndarray:

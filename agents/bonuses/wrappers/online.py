@@ -8,7 +8,6 @@ episodes ended, and `begin` again for the environments that were reset.
 
 import functools
 import os
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -27,42 +26,14 @@ _LARGEST_RISE = 10.0
 
 
 class Learnt(NamedTuple):
-  """What `save` writes.
-
-  Attributes:
-    learner: the learner's state of both halves.
-    acting: the acting half's state, of all environments or, if it is of an episode, one
-      for each, `[N, ...]`.
-    moments: of r_int.
-    largest: the largest absolute value in an observation, float32 `[]`.
-    steps: environment steps so far, of all environments.
-    updates: of the learner, so far.
-  """
+  """What `save` writes."""
 
   learner: types.LearnerState
-  acting: Any
-  moments: exploration.Moments
-  largest: Any
-  steps: Any
-  updates: Any
-
-
-class Steps(NamedTuple):
-  """One step of each environment.
-
-  Attributes:
-    rows: observations before and after it, encoded, `[N, 2, ...]`.
-    action: int32 `[N]`.
-    done: bool `[N]`.
-    valid: bool `[N]`, whether the environment has taken the step.
-    pays: bool `[N]`, whether r_int counts; it is 0 otherwise.
-  """
-
-  rows: Any
-  action: Any
-  done: Any
-  valid: Any
-  pays: Any
+  acting: Any  # Of all environments; if it is of an episode, one for each, `[N, ...]`.
+  moments: exploration.Moments  # Of r_int.
+  largest: Any  # Absolute value in an observation, float32 `[]`.
+  steps: Any  # Of all environments, so far.
+  updates: Any  # Of the learner, so far.
 
 
 class OnlineBonus:
@@ -88,6 +59,9 @@ class OnlineBonus:
   Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
   are refused. Where actions are not discrete, a bonus sees all of them as one: counts
   are of states then, and `NeverGiveUp` needs states other than `learned`.
+
+  Attributes:
+    ended: bool `[N]`, where no episode is running.
   """
 
   def __init__(
@@ -102,7 +76,6 @@ class OnlineBonus:
     seed: int = 0,
     update_period: int = 8,
     view: str | None = None,
-    env: gymnasium.Env | None = None,
   ):
     """The bonus before the first step.
 
@@ -117,12 +90,12 @@ class OnlineBonus:
         all have been equal. The mean is not subtracted.
       seed: of the bonus's networks.
       update_period: steps of the vector between two updates.
-      view: `minigrid`, whose numbers are names of kinds, or `array`; None: `env` says.
-      env: one of the environments, if it is in this process.
+      view: `minigrid`, whose numbers are names of kinds, or `array`; needed for small
+        images of bytes.
 
     Raises:
       ValueError: if the bonus cannot take the observations, if they may be MiniGrid's
-        and neither `view` nor `env` says so, or if `update_period` is below 1.
+        and `view` is None, or if `update_period` is below 1.
       TypeError: if the observations are no single array, or the bonus needs an agent.
       RuntimeError: in a process that was forked after JAX had run.
     """
@@ -134,30 +107,28 @@ class OnlineBonus:
       )
     if update_period < 1:
       raise ValueError(f"update_period is {update_period}; it must be at least 1.")
-    spec, self._encode = observations_lib.make_encoding(observation_space, view, env)
+    spec, self._encode = observations_lib.make_encoding(observation_space, view)
     self._first_action, num_actions = None, 1
     if isinstance(action_space, gymnasium.spaces.Discrete):
       self._first_action, num_actions = int(action_space.start), int(action_space.n)
     self._bonus = bonus.build(spec, num_actions)
-    learning = self._bonus.learning
-    if learning is not None and learning.needs_values_only:
+    self._acting, self._learning = self._bonus.acting, self._bonus.learning
+    if self._learning is not None and self._learning.needs_values_only:
       raise TypeError(
         f"{type(bonus).__name__} is a bonus of an agent's values, which are not known "
         "here; use one of observations, as counts.Counts, rnd.RND or ngu.NeverGiveUp."
       )
-    self._num_envs, self._beta, self._normalise = num_envs, beta, normalise
-    self._begin = jax.jit(self._begin_episodes, donate_argnums=(1, 2))
-    self._advance = jax.jit(self._compute, static_argnums=5, donate_argnums=1)
+    self._num_envs, self._normalise = num_envs, normalise
+    self._begin = jax.jit(self._observe, donate_argnums=(1, 2))
+    self._advance = jax.jit(self._compute, donate_argnums=1)
     self._learn = jax.jit(self._update, donate_argnums=0)
-    self._beta_at = jax.jit(functools.partial(schedules.at, beta))
-    acting = self._bonus.acting
-    self._has_episodes = acting is not None and acting.begin_episode is not None
-    self._training = None if acting is None else acting.training
-    learns = self._training is not None or self._bonus.learning is not None
-    self._batch_size = update_period * num_envs if learns else 0
+    self._beta = jax.jit(functools.partial(schedules.at, beta))
+    self._has_episodes = bool(self._acting and self._acting.begin_episode)
+    self._training = self._acting.training if self._acting else None
+    self._batch_size = update_period * num_envs
     self._learnt = jax.jit(self._init)(jax.random.PRNGKey(seed))
     self._held = self._initial_weights()
-    self._ended = np.ones(num_envs, bool)
+    self.ended = np.ones(num_envs, bool)
     self._observation = np.zeros((num_envs, *spec.shape), spec.dtype)
     # Rows, actions and stored values of steps that have not been learnt from.
     self._pending: list[list[np.ndarray]] = []
@@ -165,14 +136,7 @@ class OnlineBonus:
   @property
   def beta(self) -> float:
     """β of the next step."""
-    if isinstance(self._beta, schedules.Schedule):
-      return float(self._beta_at(self._learnt.steps))
-    return self._beta
-
-  @property
-  def ended(self) -> np.ndarray:
-    """bool `[N]`: where no episode is running."""
-    return self._ended.copy()
+    return float(self._beta(self._learnt.steps))
 
   def begin(self, observations: Any, mask: np.ndarray | None = None) -> None:
     """Starts episodes.
@@ -207,18 +171,20 @@ class OnlineBonus:
     """
     beta, r_int = self.beta, np.zeros(self._num_envs, np.float32)
     reached = self._encoded(next_observations, np.ones(self._num_envs, bool))
-    begins = self._ended.copy()
+    begins = self.ended
     if not begins.all():
-      r_int = self._step(self._indices(actions), reached, np.asarray(done, bool))
+      index = np.zeros(self._num_envs, np.int32)
+      if self._first_action is not None:
+        index = np.asarray(actions).astype(np.int32) - np.int32(self._first_action)
+      r_int = self._step(index, reached, np.asarray(done, bool))
     if begins.any():
       self._start(reached, begins)
     return np.asarray(beta * r_int, np.float32), r_int
 
   def save(self, path: str | os.PathLike[str]) -> None:
     """Writes what has been learnt to an `.npz` file: one tree, without pickle."""
-    leaves = jax.tree.leaves(self._learnt)
     with open(path, "wb") as file:
-      np.savez(file, *map(np.asarray, leaves))
+      np.savez(file, *map(np.asarray, jax.tree.leaves(self._learnt)))
 
   def load(self, path: str | os.PathLike[str]) -> None:
     """Restores what `save` wrote, for any number of environments; episodes begin.
@@ -232,6 +198,8 @@ class OnlineBonus:
       leaves = list(file.values())
     expected, structure = jax.tree.flatten(self._learnt)
     if len(leaves) == len(expected):
+      # Arrays of the device, which may be donated: those of the host are only borrowed.
+      leaves = [jnp.array(x, copy=True) for x in leaves]
       learnt = jax.tree.unflatten(structure, leaves)
       if self._has_episodes:
         envs = np.arange(self._num_envs)
@@ -240,21 +208,23 @@ class OnlineBonus:
       leaves = jax.tree.leaves(learnt)
     if [(x.shape, x.dtype) for x in leaves] != [(x.shape, x.dtype) for x in expected]:
       raise ValueError(f"{path} is of another bonus, or of other observations.")
-    # Arrays of the device, which may be donated: those of the host are only borrowed.
-    leaves = [jnp.array(x, copy=True) for x in leaves]
-    self._learnt = jax.tree.unflatten(structure, leaves)
+    self._learnt, self._pending = learnt, []
     self._held = self._initial_weights()
-    self._ended[:] = True
-    self._pending = []
+    self.ended = np.ones(self._num_envs, bool)
 
   def _encoded(self, observations: Any, mask: np.ndarray) -> np.ndarray:
     """Encoded observations `[N, ...]`; outside of the mask, the current ones."""
     encoded = self._observation.copy()
-    observation_of = observations_lib.unbatched(observations, self._num_envs)
     for i in np.flatnonzero(mask):
       with np.errstate(over="ignore"):
-        encoded[i] = self._encode(observation_of[i])
-      observations_lib.check_finite(i, encoded[i])
+        encoded[i] = self._encode(observations[i])
+      finite = np.isfinite(encoded[i])
+      if not finite.all():
+        raise ValueError(
+          f"environment {i} returned an observation with {encoded[i][~finite][0]}, and "
+          "a bonus learns from finite numbers of float32 alone; correct the "
+          "environment, or clip its observations."
+        )
     if encoded.dtype != np.float32:
       return encoded
     largest = np.asarray(self._learnt.largest)
@@ -265,62 +235,59 @@ class OnlineBonus:
     self._learnt = self._learnt._replace(largest=largest)
     return encoded
 
-  def _indices(self, actions: Iterable[Any]) -> np.ndarray:
-    if self._first_action is None:
-      return np.zeros(self._num_envs, np.int32)
-    return np.asarray(actions).astype(np.int32) - np.int32(self._first_action)
-
   def _start(self, observations: np.ndarray, begins: np.ndarray) -> None:
     """Starts episodes with encoded observations."""
-    if self._bonus.acting is not None:
+    if self._acting is not None:
       learner, acting, *_ = self._learnt
-      acting, self._held = self._begin(
-        learner, acting, self._held, observations, begins
+      no_action, no_end = np.zeros(self._num_envs, np.int32), np.zeros_like(begins)
+      row = observations, no_action, no_end
+      # The first value of a destination belongs to no step.
+      sees = begins & (self._bonus.end == "destination")
+      acting, self._held, _ = self._begin(
+        learner, acting, self._held, row, sees, begins
       )
       self._learnt = self._learnt._replace(acting=acting)
     self._observation = _where(begins, observations, self._observation)
-    self._ended &= ~begins
+    self.ended = self.ended & ~begins
 
   def _step(
     self, action: np.ndarray, reached: np.ndarray, done: np.ndarray
   ) -> np.ndarray:
     """r_int of the steps, which are learnt from."""
-    learnt = self._learnt
+    learnt, valid = self._learnt, ~self.ended
+    has_learnt = self._learning is None or int(learnt.updates) > 0
     rows = np.stack([self._observation, reached], axis=1)
-    has_learnt = self._bonus.learning is None or int(learnt.updates) > 0
-    valid = ~self._ended
-    steps = Steps(rows, action, done, valid, valid & has_learnt)
     r_int, stored, acting, moments = self._advance(
-      learnt.learner,
+      learnt._replace(acting=()),
       learnt.acting,
       self._held,
-      learnt.moments,
-      steps,
-      bool(valid.all()),
+      (rows, action, done),
+      valid,
+      None if valid.all() else valid,
+      valid & has_learnt,
     )
     total = learnt.steps + np.sum(valid, dtype=np.int32)
     self._learnt = learnt._replace(acting=acting, moments=moments, steps=total)
-    if self._batch_size:
-      self._collect(steps, np.asarray(stored))
+    if self._training is not None or self._learning is not None:
+      self._collect([x[valid] for x in (rows, action, np.asarray(stored))])
     self._observation = _where(valid, reached, self._observation)
-    self._ended |= valid & done
+    self.ended = self.ended | (valid & done)
     return np.asarray(r_int)
 
-  def _collect(self, steps: Steps, stored: np.ndarray) -> None:
-    """Adds valid transitions to the rows, and learns when they make a batch."""
-    size, valid = self._batch_size, steps.valid
-    self._pending.append([x[valid] for x in (steps.rows, steps.action, stored)])
-    if sum(len(rows) for rows, *_ in self._pending) >= size:
+  def _collect(self, transitions: list[np.ndarray]) -> None:
+    """Keeps (rows, actions, stored values), and learns when they make a batch."""
+    self._pending.append(transitions)
+    if sum(len(rows) for rows, *_ in self._pending) >= self._batch_size:
       columns = [np.concatenate(column) for column in zip(*self._pending, strict=True)]
-      batch = [column[:size] for column in columns]
-      self._pending = [[column[size:] for column in columns]]
+      batch = [column[: self._batch_size] for column in columns]
+      self._pending = [[column[self._batch_size :] for column in columns]]
       self._learnt = self._learnt._replace(
         learner=self._learn(self._learnt.learner, *batch),
         updates=self._learnt.updates + np.int32(1),
       )
 
   def _init(self, key: jax.Array) -> Learnt:
-    acting = () if self._bonus.acting is None else self._bonus.acting.init()
+    acting = () if self._acting is None else self._acting.init()
     return Learnt(
       learner=self._bonus.init(key),
       acting=self._for_each(acting) if self._has_episodes else acting,
@@ -330,104 +297,100 @@ class OnlineBonus:
       updates=jnp.int32(0),
     )
 
+  def _fresh_weights(self, learner: types.LearnerState) -> Any:
+    return self._training.weights(learner.training) if self._training else ()
+
   def _initial_weights(self) -> Any:
     """Those that each environment's episode keeps, `[N, ...]`; `()` without them."""
-    acting = self._bonus.acting
-    if acting is None or acting.training is None or acting.refresh is None:
+    if self._acting is None or self._acting.refresh is None:
       return ()
-    return self._for_each(acting.training.weights(self._learnt.learner.training))
+    return self._for_each(self._fresh_weights(self._learnt.learner))
 
   def _for_each(self, tree: Any) -> Any:
     """Copies of it, `[N, ...]`."""
     n = self._num_envs
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (n, *jnp.shape(x))), tree)
 
-  def _over_environments(
-    self, function: Callable[..., tuple[Any, Any]], acting_state: Any, *args: Any
-  ) -> tuple[Any, Any]:
-    """(acting half's state, arguments of one environment) → (state, result), of all."""
-    if self._has_episodes:
-      return jax.vmap(function)(acting_state, *args)
-    return jax.lax.scan(lambda state, x: function(state, *x), acting_state, args)
-
-  def _begin_episodes(
+  def _observe(
     self,
     learner: types.LearnerState,
     acting_state: Any,
     held: Any,
-    observations: jax.Array,
-    begins: jax.Array,
-  ) -> tuple[Any, Any]:
-    """The acting half's state, and the weights that episodes keep."""
-    acting = self._bonus.acting
+    row: tuple[jax.Array, jax.Array, jax.Array],
+    sees: jax.Array | None,
+    begins: jax.Array | None = None,
+  ) -> tuple[Any, Any, jax.Array]:
+    """The acting half's state, the weights that episodes keep, and its values `[N]`.
+
+    Episodes begin where `begins` is (None: nowhere). Then the acting half sees the row
+    (observation, action, whether it is an episode's last) where `sees` is (None:
+    everywhere).
+    """
+    acting, fresh = self._acting, self._fresh_weights(learner)
     assert acting is not None
-    fresh = acting.training.weights(learner.training) if acting.training else ()
 
-    def start(state: Any, observation: jax.Array) -> Any:
-      if acting.begin_episode is not None:
-        state = acting.begin_episode(state)
-      if self._bonus.end == "destination":  # The first value belongs to no step.
-        no_action, is_last = jnp.int32(0), jnp.bool_(False)
-        _, state = acting.observe(fresh, state, observation, no_action, is_last)
-      return state
+    def one(state: Any, args: Any) -> tuple[Any, Any]:
+      held, row, sees, begins = args
+      if begins is not None:
+        if acting.begin_episode is not None:
+          begin = acting.begin_episode
+          state = jax.lax.cond(begins, begin, lambda same: same, state)
+        if acting.refresh is not None:
+          held = updates.select_tree(begins, fresh, held)
+      weights = fresh if acting.refresh is None else acting.refresh(held, fresh)
 
-    def one(
-      state: Any, held: Any, observation: jax.Array, begins: jax.Array
-    ) -> tuple[Any, Any]:
-      state = jax.lax.cond(begins, start, lambda old, _: old, state, observation)
-      if acting.refresh is not None:
-        held = updates.select_tree(begins, fresh, held)
-      return state, held
+      def observe(state: Any) -> tuple[jax.Array, Any]:
+        return acting.observe(weights, state, *row)
 
-    return self._over_environments(one, acting_state, held, observations, begins)
+      if sees is None:
+        value, state = observe(state)
+      else:
+        nothing = lambda state: (jnp.float32(0), state)  # noqa: E731
+        value, state = jax.lax.cond(sees, observe, nothing, state)
+      return state, (held, value)
+
+    args = held, row, sees, begins
+    if self._has_episodes:
+      acting_state, (held, value) = jax.vmap(one)(acting_state, args)
+    else:  # They share the state, one after the other.
+      acting_state, (held, value) = jax.lax.scan(one, acting_state, args)
+    return acting_state, held, value
 
   def _compute(
     self,
-    learner: types.LearnerState,
+    learnt: Learnt,
     acting_state: Any,
     held: Any,
-    moments: exploration.Moments,
-    steps: Steps,
-    all_valid: bool,
+    steps: tuple[jax.Array, jax.Array, jax.Array],
+    valid: jax.Array,
+    sees: jax.Array | None,
+    pays: jax.Array,
   ) -> tuple[jax.Array, jax.Array, Any, exploration.Moments]:
-    """r_int `[N]`, the acting half's values `[N]`, its state, and the moments."""
+    """r_int `[N]`, the acting half's values `[N]`, its state, and the moments.
+
+    Of environments that have taken the step (`valid`, and `sees`, which is None if all
+    have); elsewhere, and where it does not pay, r_int is 0.
+    """
+    rows, action, done = steps
     r_int = stored = jnp.zeros(self._num_envs, jnp.float32)
-    if self._bonus.acting is not None:
-      acting_state, stored = self._act(learner, acting_state, held, steps, all_valid)
+    if self._acting is not None:
+      arrives = self._bonus.end == "destination"
+      row = rows[:, int(arrives)], action, done & arrives
+      acting_state, _, stored = self._observe(
+        learnt.learner, acting_state, held, row, sees
+      )
       r_int = stored
-    if self._bonus.learning is not None:
-      r_int, _ = self._learning(learner, steps.rows, steps.action, stored, steps.valid)
+    if self._learning is not None:
+      r_int, _ = self._learned(learnt.learner.learning, rows, action, stored, valid)
+    moments = learnt.moments
     if self._normalise:
-      moments = exploration.update_moments(moments, r_int, steps.pays)
+      moments = exploration.update_moments(moments, r_int, pays)
       r_int = exploration.over_deviation(moments, r_int)
-    return jnp.where(steps.pays, r_int, 0.0), stored, acting_state, moments
+    return jnp.where(pays, r_int, 0.0), stored, acting_state, moments
 
-  def _act(
+  def _learned(
     self,
-    learner: types.LearnerState,
-    acting_state: Any,
-    held: Any,
-    steps: Steps,
-    all_valid: bool,
-  ) -> tuple[Any, jax.Array]:
-    """The acting half's state, and its values `[N]`."""
-    acting, arrives = self._bonus.acting, self._bonus.end == "destination"
-    assert acting is not None
-    fresh = acting.training.weights(learner.training) if acting.training else ()
-
-    def one(state: Any, held: Any, step: Steps) -> tuple[Any, jax.Array]:
-      weights = fresh if acting.refresh is None else acting.refresh(held, fresh)
-      seen, last = step.rows[int(arrives)], step.done & arrives
-      value, new = acting.observe(weights, state, seen, step.action, last)
-      if all_valid:
-        return new, value
-      return updates.select_tree(step.valid, (new, value), (state, jnp.float32(0)))
-
-    return self._over_environments(one, acting_state, held, steps)
-
-  def _learning(
-    self,
-    learner: types.LearnerState,
+    state: Any,
     rows: jax.Array,
     action: jax.Array,
     stored: jax.Array,
@@ -437,7 +400,7 @@ class OnlineBonus:
     no_values = jnp.zeros((0, len(stored), 1, 1), jnp.float32)
     r_int, state = types.compute_on_windows(
       self._bonus,
-      learner.learning,
+      state,
       td=no_values[..., 0],
       action=_windows_of(action),
       q_tm1=no_values,
@@ -460,9 +423,8 @@ class OnlineBonus:
     ones = jnp.ones(len(rows), jnp.int32)
     if self._training is not None:
       training, _ = self._training.update(training, rows, _windows_of(action), ones)
-    if self._bonus.learning is not None:
-      trained = types.LearnerState(learning, training)
-      _, learning = self._learning(trained, rows, action, stored, ones)
+    if self._learning is not None:
+      _, learning = self._learned(learning, rows, action, stored, ones)
     return types.LearnerState(learning, training)
 
 

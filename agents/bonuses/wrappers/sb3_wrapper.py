@@ -12,7 +12,6 @@ from stable_baselines3.common import vec_env
 
 from explorax import exploration
 from explorax.agents.bonuses import types
-from explorax.agents.bonuses.wrappers import observations as observations_lib
 from explorax.agents.bonuses.wrappers import online
 
 
@@ -48,7 +47,6 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
         venv.action_space,
         venv.num_envs,
         beta=beta,
-        env=getattr(venv.unwrapped, "envs", [None])[0],
         **settings,
       )
     self._actions: Any = None
@@ -67,9 +65,8 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
     observations, rewards, done, infos = self.venv.step_wait()
     if self.bonus is None:
       return observations, rewards, done, infos
-    observation_of = observations_lib.unbatched(observations, len(done))
     reached = [
-      infos[i]["terminal_observation"] if ended else observation_of[i]
+      infos[i]["terminal_observation"] if ended else observations[i]
       for i, ended in enumerate(done)
     ]
     added, r_int = self.bonus.step(self._actions, reached, done)

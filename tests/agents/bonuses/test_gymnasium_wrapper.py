@@ -130,12 +130,10 @@ WRAPPER = "explorax.agents.bonuses.wrappers.sb3_wrapper"
 
 
 class VecEnv:
-  """A vector of Stable-Baselines3, in this process or as if in others."""
+  """A vector of Stable-Baselines3."""
 
-  def __init__(self, envs, here=True):
+  def __init__(self, envs):
     self._envs, self.num_envs, self.unwrapped = envs, len(envs), self
-    if here:
-      self.envs = envs
     self.observation_space = envs[0].observation_space
     self.action_space = envs[0].action_space
 
@@ -189,9 +187,13 @@ def play_vector(envs, actions, mode):
 
 
 @pytest.mark.parametrize(
-  ("bonus", "lengths"),
+  ("bonus", "lengths", "modes"),
   [
-    (ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=50), (4, 7, 5)),
+    (
+      ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=50),
+      (4, 7, 5),
+      list(vector.AutoresetMode),
+    ),
     # What is shared sees the same batches where the episodes end together.
     (
       e3b.E3B(
@@ -199,14 +201,14 @@ def play_vector(envs, actions, mode):
         lifelong=rnd.RND((5,), 4, normalisation="none", end="destination"),
       ),
       (6, 6, 6),
+      [vector.AutoresetMode.NEXT_STEP],
     ),
   ],
   ids=["episodic", "e3b"],
 )
-def test_all_modes_of_resets_give_the_same_bonus(bonus, lengths, sb3_wrapper):
+def test_all_modes_of_resets_give_the_same_bonus(bonus, lengths, modes, sb3_wrapper):
   actions = np.random.default_rng(0).integers(2, size=(20, len(lengths)))
   makers = [lambda n=n: Line(dense=True, length=n) for n in lengths]
-  modes = vector.AutoresetMode
   results = []
   for mode in modes:
     envs = vector.SyncVectorEnv(makers, autoreset_mode=mode)
@@ -221,93 +223,36 @@ def test_all_modes_of_resets_give_the_same_bonus(bonus, lengths, sb3_wrapper):
     np.testing.assert_array_equal(other, results[0])
 
 
-class Cells(gymnasium.Env):
-  """Bytes, which may be a picture or the cells of a grid."""
-
-  observation_space = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
-  action_space = gymnasium.spaces.Discrete(3)
-
-  def reset(self, *, seed=None, options=None):
-    self._cells, self._time = np.zeros((7, 7, 3), np.uint8), 0
-    return self._cells.copy(), {}
-
-  def step(self, action):
-    self._cells[self._time % 7, action] = (1 + action, 2, 1)
-    self._time += 1
-    return self._cells.copy(), 1.0, False, self._time == 5, {}
-
-
-@pytest.fixture
-def in_vectors(sb3_wrapper):
-  """(bonus, settings) → the wrapped vectors of `Cells`, by their kind."""
-
-  def make(kind, **settings):
-    bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=20)
-    if kind in ("dummy", "subproc"):
-      envs = VecEnv([Cells(), Cells()], here=kind == "dummy")
-      return sb3_wrapper.BonusVecEnv(envs, bonus, 0.5, **settings)
-    kinds = {"sync": vector.SyncVectorEnv, "async": vector.AsyncVectorEnv}
-    envs = kinds[kind]([Cells, Cells])
-    try:
-      return gymnasium_wrapper.BonusVectorWrapper(envs, bonus, 0.5, **settings)
-    except ValueError:
-      envs.close()
-      raise
-
-  return make
-
-
-def test_a_bonus_is_the_same_in_this_process_and_in_others(in_vectors):
-  actions, results = np.random.default_rng(0).integers(3, size=(12, 2)), {}
-  for kind in ("sync", "async", "dummy", "subproc"):
-    envs = in_vectors(kind, view="minigrid")
-    is_sb3 = kind in ("dummy", "subproc")
-    mode = None if is_sb3 else vector.AutoresetMode.NEXT_STEP
-    results[kind] = play_vector(envs, actions, mode)
-    if not is_sb3:
-      envs.close()
-  assert results["sync"].any()
-  for result in results.values():
-    np.testing.assert_array_equal(result, results["sync"])
-
-
-def test_what_observations_are_is_neither_seen_nor_said(in_vectors):
-  in_vectors("dummy")
-  for kind in ("async", "subproc"):
-    with pytest.raises(ValueError, match="pass view='minigrid' or view='array'"):
-      in_vectors(kind)
-  with pytest.raises(ValueError, match="view is 'grid'"):
-    in_vectors("dummy", view="grid")
-  with pytest.raises(ValueError, match="view is 'minigrid', but observations are Box"):
-    gymnasium_wrapper.BonusWrapper(Line(dense=True), rnd.RND(), 1.0, view="minigrid")
-
-
-def wrap_with_mode(mode, said, given, **changes):
-  """A vector with a mode of resets, what its metadata say, and the argument."""
-  makers = [lambda n=n: Line(dense=True, length=n) for n in (4, 7)]
-  envs = vector.SyncVectorEnv(makers, autoreset_mode=mode)
-  envs.metadata = {} if said is None else {"autoreset_mode": said}
-  bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=20)
-  return gymnasium_wrapper.BonusVectorWrapper(envs, bonus, 0.5, autoreset_mode=given)
+def test_small_images_of_bytes_need_a_view():
+  env = Line()
+  env.observation_space = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
+  wrap = gymnasium_wrapper.BonusWrapper
+  with pytest.raises(ValueError, match="pass view='minigrid' or view='array'"):
+    wrap(env, counts.Counts(), 1.0)
+  for view in ("minigrid", "array"):
+    wrap(env, counts.Counts(), 1.0, view=view)
+  for other, view in ((env, "grid"), (Line(dense=True), "minigrid")):
+    with pytest.raises(ValueError, match=f"view is '{view}', and observations are"):
+      wrap(other, counts.Counts(), 1.0, view=view)
 
 
 def test_the_mode_of_resets_is_said_by_metadata_or_the_argument():
-  actions, mode = np.random.default_rng(0).integers(2, size=(20, 2)), SAME_STEP
-  said = [(mode, None), (mode.value, None), (None, mode.value)]
-  results = [play_vector(wrap_with_mode(mode, *x), actions, mode) for x in said]
-  for other in results[1:]:
-    np.testing.assert_array_equal(other, results[0])
-
-
-def test_an_unknown_mode_of_resets_is_refused():
-  for said, given in ((None, None), ("sometimes", None), (None, "sometimes")):
-    with pytest.raises(ValueError, match="pass autoreset_mode, one of 'NextStep'"):
-      wrap_with_mode(vector.AutoresetMode.NEXT_STEP, said, given)
-  envs = wrap_with_mode(vector.AutoresetMode.NEXT_STEP, None, "SameStep")
-  envs.reset()
-  with pytest.raises(ValueError, match="its info has no final_obs"):
-    for _ in range(4):
-      envs.step(np.ones(2, int))
+  actions = np.random.default_rng(0).integers(2, size=(20, 2))
+  makers = [lambda n=n: Line(dense=True, length=n) for n in (4, 7)]
+  results = []
+  for said, argument in ((SAME_STEP, None), (None, "SameStep"), (None, None)):
+    envs = vector.SyncVectorEnv(makers, autoreset_mode=SAME_STEP)
+    envs.metadata = {"autoreset_mode": said}
+    if said or argument:
+      bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=20)
+      envs = gymnasium_wrapper.BonusVectorWrapper(
+        envs, bonus, 0.5, autoreset_mode=argument
+      )
+      results.append(play_vector(envs, actions, SAME_STEP))
+    else:
+      with pytest.raises(ValueError, match="have no autoreset_mode"):
+        gymnasium_wrapper.BonusVectorWrapper(envs, counts.Counts(), 0.5)
+  np.testing.assert_array_equal(*results)
 
 
 def test_an_environment_that_resets_itself_begins_an_episode():

@@ -15,10 +15,8 @@ import pytest
 from explorax import exploration
 from explorax.agents.bonuses import (
   counts,
-  disagreement,
   dynamics,
   e3b,
-  icm,
   ngu,
   re3,
   rnd,
@@ -31,12 +29,7 @@ LENGTHS = np.array([4, 7, 5])  # Of the environments' episodes.
 EPISODIC = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=50)
 SMALL_E3B = e3b.E3B(dynamics.Dynamics(embedding_size=4, hidden_size=5))
 SMALL_RND = rnd.RND((5,), 4, normalisation="deviation")
-MODELS = disagreement.Disagreement(2, 0.5, 4, 4)
 SMALL_NGU = ngu.NeverGiveUp(embedding_size=4, inverse_size=5, memory_capacity=9)
-
-
-def kind(bonus):
-  return type(bonus).__name__
 
 
 def make(bonus, num_envs=NUM_ENVS, **settings):
@@ -140,19 +133,11 @@ def test_both_halves_learn_once_from_each_valid_transition(keeps_weights, learns
     np.testing.assert_array_equal(state.learning, [updates, *sums])
 
 
-@pytest.mark.parametrize(
-  ("bonus", "is_shared"),
-  [
-    (EPISODIC, False),
-    (rnd.RND((5,), 4, normalisation="none"), True),
-  ],
-)
-def test_environments_are_as_several_alone_where_nothing_is_shared(bonus, is_shared):
-  together = play(make(bonus), range(20))
-  alone = [play(make(bonus, 1), range(20), [i]) for i in range(NUM_ENVS)]
-  alone = np.concatenate(alone, axis=1)
-  assert together.any()
-  assert np.allclose(together, alone, rtol=2e-5 if not is_shared else 1e-3) != is_shared
+def test_an_environment_is_as_if_alone_where_nothing_is_shared():
+  together = play(make(EPISODIC), range(20))
+  alone = play(make(EPISODIC, 1), range(20), [1])
+  assert alone.any()
+  np.testing.assert_allclose(together[:, [1]], alone, rtol=2e-5)
 
 
 def test_values_over_a_deviation_begin_with_the_first_update():
@@ -211,8 +196,7 @@ def test_a_schedule_of_beta_is_of_the_steps_of_all_environments():
   assert added[1] == 0 and bonus.beta == pytest.approx(1 - 8 / 12)
 
 
-@pytest.mark.parametrize("bonus", [SMALL_E3B, SMALL_NGU, SMALL_RND], ids=kind)
-@pytest.mark.parametrize("num_envs", [1, 4])
+@pytest.mark.parametrize(("bonus", "num_envs"), [(SMALL_E3B, 1), (SMALL_NGU, 4)])
 def test_what_was_learnt_is_loaded_for_any_number_of_environments(
   bonus, num_envs, tmp_path
 ):
@@ -260,11 +244,8 @@ def test_observations_that_are_not_finite_are_refused(call, value, word):
   "bonus",
   [
     dataclasses.replace(SMALL_RND, decay=None),
-    SMALL_NGU,
-    icm.ICM(dynamics.Dynamics(embedding_size=4, hidden_size=5, forward_weight=1.0)),
     re3.RE3(embedding_size=4, memory_capacity=30),
   ],
-  ids=kind,
 )
 def test_statistics_survive_an_outlier(bonus):
   wrapped, other = make(bonus), make(bonus)
