@@ -56,10 +56,10 @@ def update(
   import jax.numpy as jnp
 
   import explorax
-  from explorax.agents.replay import adder
+  from explorax.agents.replay import packing
 
   core = explorax.make_agent(agent, env, **settings).core
-  spec, columns = core.replay, adder.column_specs(core)
+  spec, columns = core.replay, packing.column_specs(core)
 
   def filled(name: str, *rows: int) -> jax.Array:
     shape, dtype = columns[name]

@@ -9,15 +9,15 @@ import numpy as np
 from acme import adders
 
 from explorax.agents import types
-from explorax.agents.replay import windows
+from explorax.agents.replay import packing, windows
 
-Row = dict[str, np.ndarray]
+Records = dict[str, np.ndarray]  # Kind → the words of one row; see `packing`.
 
 
 class Writer(Protocol):
   """The output of an adder; one implementation per backend."""
 
-  def append(self, row: Row) -> None:
+  def append(self, records: Records) -> None:
     """Appends a row; it has first-row columns if a window may start there."""
 
   def pad(self) -> None:
@@ -28,42 +28,6 @@ class Writer(Protocol):
 
   def end_episode(self) -> None:
     """Ends the episode: no later window contains its rows."""
-
-
-# Column name → (shape, dtype) of one row.
-ColumnSpecs = dict[str, tuple[tuple[int, ...], np.dtype]]
-
-
-def column_specs(agent: types.Agent) -> ColumnSpecs:
-  """The columns that replay stores, in the order of storage."""
-  observation = agent.encoding.spec
-  shape = observation.shape
-  if agent.replay.num_frames > 1:
-    shape = (*shape[:-1], shape[-1] // agent.replay.num_frames)
-  specs = {
-    "observation": (shape, observation.dtype),
-    "action": ((), np.int32),
-    "reward": ((), np.float32),
-    "discount": ((), np.float32),
-    "mask": ((), np.float32),
-  }
-  specs |= _extras_specs(agent, agent.replay.extras + agent.replay.first_row_extras)
-  return {name: (tuple(s), np.dtype(d)) for name, (s, d) in specs.items()}
-
-
-def priority_specs(agent: types.Agent) -> ColumnSpecs:
-  """The columns that `Agent.initial_priority` reads; none if priorities are 1."""
-  if agent.initial_priority is None:
-    return {}
-  columns = column_specs(agent)
-  names = ("action", "reward", "discount", "mask")
-  extras = _extras_specs(agent, agent.replay.priority_extras)
-  return {**{name: columns[name] for name in names}, **extras}
-
-
-def _extras_specs(agent: types.Agent, names: tuple[str, ...]) -> ColumnSpecs:
-  specs = {name: agent.extras_spec[name] for name in names}
-  return {name: (tuple(x.shape), np.dtype(x.dtype)) for name, x in specs.items()}
 
 
 class WindowAdder(adders.Adder):
@@ -78,13 +42,14 @@ class WindowAdder(adders.Adder):
   def __init__(self, agent: types.Agent, writer: Writer):
     self._spec = agent.replay
     self._writer: Any = writer
-    self._columns = column_specs(agent)
+    self._of_rows, self._of_first = packing.layouts(agent)
+    self._channels = packing.column_specs(agent)["observation"][0][-1:]
     self._initial_priority = agent.initial_priority
-    self._priority_columns = priority_specs(agent)
+    self._of_priority = packing.priority_layouts(agent)
     self._observation: Any = None
     self._num_rows = 0
-    # The priority columns of the newest rows.
-    self._newest: collections.deque[Row] = collections.deque(
+    # What priorities need of the newest rows.
+    self._newest: collections.deque[Records] = collections.deque(
       maxlen=agent.replay.window_rows
     )
     self.num_windows = 0
@@ -107,30 +72,21 @@ class WindowAdder(adders.Adder):
     """Appends row t: the action taken on x_t, and its results."""
     if self._observation is None:
       raise ValueError("add was called before add_first; start an episode first.")
-    row = {
-      "observation": self._newest_frame(),
-      "action": action,
-      "reward": next_timestep.reward,
-      "discount": next_timestep.discount,
-      "mask": 1.0,
-    }
-    self._append(row, dict(extras))
+    reward, discount = next_timestep.reward, next_timestep.discount
+    self._append(dict(extras), action, reward, discount, mask=1.0)
     self._observation = next_timestep.observation
 
   def add_last(self, extras: Mapping[str, Any]) -> None:
     """Appends row T, the last observation with its extras, and pads the windows."""
     num_transitions = self._num_rows
-    row = {
-      "observation": self._newest_frame(),
-      "action": 0,
-      "reward": 0.0,
-      "discount": 0.0,
-      "mask": 0.0,
-    }
-    self._append(row, dict(extras))
+    self._append(extras, action=0, reward=0.0, discount=0.0, mask=0.0)
     for _ in range(windows.num_padding_rows(self._spec, num_transitions)):
       self._writer.pad()
-      self._complete_row({})
+      zeros = {
+        kind: np.zeros(layout.num_words, np.int32)
+        for kind, layout in self._of_priority.items()
+      }
+      self._complete_row(zeros)
     self.reset()
 
   def reset(self) -> None:
@@ -141,33 +97,30 @@ class WindowAdder(adders.Adder):
     self._num_rows = 0
     self._newest.clear()
 
-  def _newest_frame(self) -> Any:
-    if self._spec.num_frames == 1:
-      return self._observation
-    channels = self._columns["observation"][0][-1]
-    return self._observation[..., -channels:]
+  def _append(
+    self, extras: Mapping[str, Any], action: Any, reward: Any, discount: Any, mask: Any
+  ) -> None:
+    observation = self._observation
+    if self._spec.num_frames > 1:
+      observation = observation[..., -self._channels[0] :]
+    values = {
+      **extras,
+      "observation": observation,
+      "action": action,
+      "reward": reward,
+      "discount": discount,
+      "mask": mask,
+    }
+    layouts = self._of_rows
+    if self._num_rows % self._spec.period == 0:
+      layouts = {**layouts, **self._of_first}
+    self._writer.append(_packed(layouts, values))
+    self._complete_row(_packed(self._of_priority, values))
 
-  def _append(self, row: Mapping[str, Any], extras: Mapping[str, Any]) -> None:
-    values = {**extras, **row}
-    may_start = self._num_rows % self._spec.period == 0
-    self._writer.append(
-      {
-        name: np.asarray(values[name], dtype)
-        for name, (_, dtype) in self._columns.items()
-        if may_start or name not in self._spec.first_row_extras
-      }
-    )
-    self._complete_row(values)
-
-  def _complete_row(self, values: Mapping[str, Any]) -> None:
-    """Counts a row of these columns and extras; an empty one is padding."""
+  def _complete_row(self, priority_records: Records) -> None:
+    """Counts a row, which may be padding, and makes the window that it completes."""
     self._num_rows += 1
-    self._newest.append(
-      {
-        name: np.array(values[name], dtype) if values else np.zeros(shape, dtype)
-        for name, (shape, dtype) in self._priority_columns.items()
-      }
-    )
+    self._newest.append(priority_records)
     if windows.is_complete(self._spec, self._num_rows):
       self._writer.create_window(self._priority())
       self.num_windows += 1
@@ -176,9 +129,14 @@ class WindowAdder(adders.Adder):
     """The priority of the window of the newest rows."""
     if self._initial_priority is None:
       return 1.0
-    rows = {
-      name: np.stack([row[name] for row in self._newest])[None]
-      for name in self._priority_columns
+    words = {
+      kind: np.stack([records[kind] for records in self._newest])[None]
+      for kind in self._of_priority
     }
     starts_episode = np.array([self._num_rows == self._spec.window_rows])
+    rows = packing.Rows(self._of_priority, words)
     return float(self._initial_priority(rows, starts_episode)[0])
+
+
+def _packed(layouts: packing.Layouts, values: Mapping[str, Any]) -> Records:
+  return {kind: layout.pack(values) for kind, layout in layouts.items()}

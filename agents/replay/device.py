@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from explorax.agents import types
-from explorax.agents.replay import adder, packing, windows
+from explorax.agents.replay import packing, windows
 
 Columns = Mapping[str, jax.Array]
 
@@ -26,14 +26,14 @@ class State(NamedTuple):
   """The rows, and the windows that refer to them; E environments.
 
   Attributes:
-    rows: column name → `[E, R, ...]`, a ring of rows; most columns are in one array.
+    rows: `[E, R, ...]`, a ring of rows.
     num_rows: int32 `[E]`, rows appended so far, fewer than 2³¹.
     episode_start: int32 `[E]`, how many of them came before the current episode.
-    pending: column name → `[E, P, ...]`, the first-row columns of the current episode's
-      rows at which a window may start.
-    newest: column name → `[E, R, ...]`, what priorities of new windows need of the
-      newest rows of the current episode; a ring.
-    first: column name → `[E, W, ...]`, the first-row columns of the windows.
+    pending: `[E, P, ...]`, the first-row columns of the current episode's rows at which
+      a window may start.
+    newest: `[E, R, ...]`, what priorities of new windows need of the newest rows of the
+      current episode; a ring.
+    first: `[E, W, ...]`, the first-row columns of the windows.
     windows: int32 `[E, W, 3]`, a ring of windows: each one's first row, how many rows
       of its episode come before it, and how many of its own are real; the others are
       padding.
@@ -41,12 +41,12 @@ class State(NamedTuple):
     priorities: float32 `[E, W]`, to the power of the exponent; 0 where there is none.
   """
 
-  rows: packing.WordRows
+  rows: packing.Rows
   num_rows: jax.Array
   episode_start: jax.Array
-  pending: Columns
-  newest: Columns
-  first: Columns
+  pending: packing.Rows
+  newest: packing.Rows
+  first: packing.Rows
   windows: jax.Array
   num_windows: jax.Array
   priorities: jax.Array
@@ -81,13 +81,8 @@ class DeviceReplay:
       ValueError: if the capacity is less than a window for each environment.
     """
     self._spec = spec = agent.replay
-    columns = adder.column_specs(agent)
-    self._first = {name: columns.pop(name) for name in spec.first_row_extras}
-    # An observation of several frames has other rows than the other columns.
-    packed = {n: x for n, x in columns.items() if n != "observation"}
-    self._layout = packing.WordLayout(columns if spec.num_frames == 1 else packed)
-    self._others = {n: x for n, x in columns.items() if n not in self._layout.fields}
-    self._priority_columns = adder.priority_specs(agent)
+    self._of_rows, self._of_first = packing.layouts(agent)
+    self._of_priority = packing.priority_layouts(agent)
     self._initial_priority = agent.initial_priority
     self._num_envs = num_envs
     self._max_windows = spec.max_windows // num_envs
@@ -111,21 +106,20 @@ class DeviceReplay:
     """An empty replay."""
     envs, size = self._num_envs, self._max_windows
 
-    def zeros(length: int, columns: adder.ColumnSpecs) -> Columns:
-      return {
-        name: jnp.zeros((envs, length, *shape), dtype)
-        for name, (shape, dtype) in columns.items()
+    def zeros(length: int, layouts: packing.Layouts) -> packing.Rows:
+      words = {
+        kind: jnp.zeros((envs, length, layout.num_words), jnp.int32)
+        for kind, layout in layouts.items()
       }
+      return packing.Rows(layouts, words)
 
-    words = jnp.zeros((envs, self._num_rows, self._layout.num_words), jnp.int32)
-    others = zeros(self._num_rows, self._others)
     return State(
-      rows=packing.WordRows(self._layout, words, others),
+      rows=zeros(self._num_rows, self._of_rows),
       num_rows=jnp.zeros((envs,), jnp.int32),
       episode_start=jnp.zeros((envs,), jnp.int32),
-      pending=zeros(self._num_pending, self._first),
-      newest=zeros(self._spec.window_rows, self._priority_columns),
-      first=zeros(size, self._first),
+      pending=zeros(self._num_pending, self._of_first),
+      newest=zeros(self._spec.window_rows, self._of_priority),
+      first=zeros(size, self._of_first),
       windows=jnp.zeros((envs, size, 3), jnp.int32),
       num_windows=jnp.zeros((envs,), jnp.int32),
       priorities=jnp.zeros((envs, size), jnp.float32),
@@ -140,30 +134,13 @@ class DeviceReplay:
       where: rows of other environments are ignored.
     """
     spec = self._spec
-    index = state.num_rows % self._num_rows
-    words = self._set(state.rows.words, index, self._layout.pack(row), where)
-    others = {
-      name: self._set(column, index, row[name], where)
-      for name, column in state.rows.others.items()
-    }
     t = state.num_rows - state.episode_start
-    pending = {
-      name: self._set(
-        column,
-        t // spec.period % self._num_pending,
-        row[name],
-        where & (t % spec.period == 0),
-      )
-      for name, column in state.pending.items()
-    }
-    newest = {
-      name: self._set(column, t % spec.window_rows, row[name], where)
-      for name, column in state.newest.items()
-    }
+    may_start = where & (t % spec.period == 0)
+    pending = t // spec.period % self._num_pending
     state = state._replace(
-      rows=packing.WordRows(self._layout, words, others),
-      pending=pending,
-      newest=newest,
+      rows=self._set_row(state.rows, state.num_rows % self._num_rows, row, where),
+      pending=self._set_row(state.pending, pending, row, may_start),
+      newest=self._set_row(state.newest, t % spec.window_rows, row, where),
       num_rows=state.num_rows + where,
     )
     is_complete = where & windows.is_complete(spec, t + 1)
@@ -213,18 +190,15 @@ class DeviceReplay:
     index = (start + offsets) % self._num_rows
     index, is_real, env = _computed_once((index, is_real, env))
 
-    def gather(column: jax.Array, since: int = spec.num_frames - 1) -> jax.Array:
-      values = column[env[:, None], index[:, since:]]
+    def gather(kind: str, words: jax.Array) -> jax.Array:
+      since = 0 if kind == packing.FRAMES else spec.num_frames - 1
+      values = words[env[:, None], index[:, since:]]
       return mask_rows(values, is_real[:, since:])
 
-    others = {
-      name: gather(column, 0) if name == "observation" else gather(column)
-      for name, column in state.rows.others.items()
-    }
-    words = gather(state.rows.words)
+    words = {kind: gather(kind, x) for kind, x in state.rows.words.items()}
     sample = types.Sample(
-      rows=packing.WordRows(self._layout, words, others),
-      first={name: column[env, slot] for name, column in state.first.items()},
+      rows=packing.Rows(self._of_rows, words),
+      first=jax.tree.map(lambda x: x[env, slot], state.first),
       probabilities=probabilities,
       population=jnp.sum(counts),
     )
@@ -248,6 +222,18 @@ class DeviceReplay:
     index = jnp.where(where, index, column.shape[1])
     return column.at[self._envs, index].set(value.astype(column.dtype), mode="drop")
 
+  def _set_row(
+    self, rows: packing.Rows, index: jax.Array, row: Columns, where: jax.Array
+  ) -> packing.Rows:
+    """Sets row `index[e]` of each environment e that is selected."""
+    return packing.Rows(
+      rows.layouts,
+      {
+        kind: self._set(words, index, rows.layouts[kind].pack_on_device(row), where)
+        for kind, words in rows.words.items()
+      },
+    )
+
   def _create(
     self, state: State, start: jax.Array, num_real: jax.Array, where: jax.Array
   ) -> State:
@@ -258,10 +244,11 @@ class DeviceReplay:
     window = jnp.stack([state.episode_start + start, start, num_real], axis=1)
     return state._replace(
       windows=self._set(state.windows, slot, window, where),
-      first={
-        name: self._set(column, slot, state.pending[name][self._envs, pending], where)
-        for name, column in state.first.items()
-      },
+      first=jax.tree.map(
+        lambda new, old: self._set(old, slot, new[self._envs, pending], where),
+        state.pending,
+        state.first,
+      ),
       priorities=self._set(
         state.priorities, slot, initial**self._spec.priority_exponent, where
       ),
@@ -280,10 +267,10 @@ class DeviceReplay:
 
     def compute() -> jax.Array:
       is_real = offsets < num_real[:, None]
-      rows = {
-        name: mask_rows(column[self._envs[:, None], index], is_real)
-        for name, column in state.newest.items()
-      }
+      rows = jax.tree.map(
+        lambda words: mask_rows(words[self._envs[:, None], index], is_real),
+        state.newest,
+      )
       return initial_priority(rows, start == 0)
 
     return jax.lax.cond(jnp.any(where), compute, lambda: ones)

@@ -47,23 +47,9 @@ class MemoryReplay:
       # Each window starts at another step, and each episode has one more row.
       num_rows = min(num_rows, 1 + spec.window_frames + 2 * max_steps)
       num_windows = min(num_windows, max_steps)
-    columns = adder.column_specs(agent)
-    self._first = {
-      name: np.zeros((num_windows, *shape), dtype)
-      for name, (shape, dtype) in columns.items()
-      if name in spec.first_row_extras
-    }
-    of_rows = {name: x for name, x in columns.items() if name not in self._first}
-    # An observation of several frames has other rows than the other columns.
-    joined = {} if spec.num_frames == 1 else {"observation": of_rows.pop("observation")}
-    self._layout = packing.WordLayout(of_rows)
-    self._words = np.zeros((num_rows, self._layout.num_words), np.int32)
-    self._others = {
-      name: np.zeros((num_rows, *shape), dtype)
-      for name, (shape, dtype) in (joined | of_rows).items()
-      if name not in self._layout.fields
-    }
-    self._rows = self._all_columns()
+    self._of_rows, self._of_first = packing.layouts(agent)
+    self._words = _zeros(self._of_rows, num_rows)
+    self._first = _zeros(self._of_first, num_windows)
     # The rows of each window, the number of references to each row, and free places.
     self._windows = np.zeros((num_windows, spec.window_frames), np.int32)
     self._references = [0]
@@ -84,7 +70,7 @@ class MemoryReplay:
   def writer(self) -> "MemoryWriter":
     return MemoryWriter(self, self._agent)
 
-  def store(self, row: adder.Row) -> int:
+  def store(self, records: adder.Records) -> int:
     """Stores a row, to which the caller has a reference; returns its index."""
     if self._free:
       index = self._free.pop()
@@ -93,14 +79,9 @@ class MemoryReplay:
       index = len(self._references)
       self._references.append(1)
       self._reserve(len(self._references))
-    for name, column in self._rows.items():
-      column[index] = row[name]
+    for kind, words in self._words.items():
+      words[index] = records[kind]
     return index
-
-  def _all_columns(self) -> dict[str, np.ndarray]:
-    """The columns `[N, ...]` of all rows; those of words are views."""
-    layout = self._layout
-    return self._others | {n: layout.column(self._words, n) for n in layout.fields}
 
   def release(self, rows: Iterable[int]) -> None:
     """Ends a reference to each row; one without any may be overwritten."""
@@ -109,7 +90,7 @@ class MemoryReplay:
       if not self._references[index] and index != PADDING:
         self._free.append(index)
 
-  def insert(self, rows: Sequence[int], first: adder.Row, priority: float) -> None:
+  def insert(self, rows: Sequence[int], first: adder.Records, priority: float) -> None:
     """Makes a window of stored rows; in a full ring it replaces the oldest."""
     slot = self._num_created % self._spec.max_windows
     if self._num_created >= self._spec.max_windows:
@@ -118,8 +99,8 @@ class MemoryReplay:
     for index in rows:
       self._references[index] += 1
     self._windows[slot] = rows
-    for name, column in self._first.items():
-      column[slot] = first[name]
+    for kind, words in self._first.items():
+      words[slot] = first[kind]
     self._num_created += 1
     self.update_priorities(np.array([slot], np.uint64), np.array([priority]))
 
@@ -142,14 +123,17 @@ class MemoryReplay:
       slots, probabilities = self._priorities.sample(self._rng.random(batch))
     frames = self._windows[slots]
     indices = frames[:, self._spec.num_frames - 1 :]
-    others = {
-      name: column[frames if name == "observation" else indices]
-      for name, column in self._others.items()
+    words = {  # `take` is faster than indexing.
+      kind: column.take(frames if kind == packing.FRAMES else indices, axis=0)
+      for kind, column in self._words.items()
     }
-    words = self._words.take(indices, axis=0)  # Faster than indexing.
-    rows = packing.WordRows(self._layout, words, others)
-    first = {name: column[slots] for name, column in self._first.items()}
-    sample = types.Sample(rows, first, probabilities, np.int32(num))
+    first = {kind: column[slots] for kind, column in self._first.items()}
+    sample = types.Sample(
+      packing.Rows(self._of_rows, words),
+      packing.Rows(self._of_first, first),
+      probabilities,
+      np.int32(num),
+    )
     return slots.astype(np.uint64), sample
 
   def batches(self) -> Iterator[tuple[np.ndarray, types.Sample]]:
@@ -160,8 +144,8 @@ class MemoryReplay:
     """The windows: (a pytree of arrays, values in JSON's types)."""
     num_rows, num_windows = len(self._references), self.num_windows
     arrays = {
-      "rows": {name: column[:num_rows] for name, column in self._rows.items()},
-      "first": {name: column[:num_windows] for name, column in self._first.items()},
+      "words": {kind: words[:num_rows] for kind, words in self._words.items()},
+      "first": {kind: words[:num_windows] for kind, words in self._first.items()},
       "windows": self._windows[:num_windows],
       "priorities": () if self._priorities is None else self._priorities.nodes,
     }
@@ -180,16 +164,16 @@ class MemoryReplay:
     Rows that were in no window, as the newest of open episodes, are released.
 
     Args:
-      arrays: by their paths, as `rows/reward`.
+      arrays: by their paths, as `words/rows`.
       counts: the other values.
     """
     num_rows, windows = counts["num_rows"], arrays["windows"]
     self._reserve(num_rows)
     self._reserve_windows(len(windows))
-    for name, column in self._rows.items():
-      column[:num_rows] = arrays[f"rows/{name}"]
-    for name, column in self._first.items():
-      column[: len(windows)] = arrays[f"first/{name}"]
+    for kind, words in self._words.items():
+      words[:num_rows] = arrays[f"words/{kind}"]
+    for kind, words in self._first.items():
+      words[: len(windows)] = arrays[f"first/{kind}"]
     self._windows[: len(windows)] = windows
     self._references = np.bincount(windows.ravel(), minlength=num_rows).tolist()
     self._free = [
@@ -202,17 +186,13 @@ class MemoryReplay:
 
   def _reserve(self, num_rows: int) -> None:
     """Doubles the columns until they have this many rows."""
-    if len(self._words) < num_rows:
-      self._words = _doubled(self._words, num_rows)
-      for name, column in self._others.items():
-        self._others[name] = _doubled(column, num_rows)
-      self._rows = self._all_columns()
+    for kind, words in self._words.items():
+      self._words[kind] = _doubled(words, num_rows)
 
   def _reserve_windows(self, num_windows: int) -> None:
-    if len(self._windows) < num_windows:
-      self._windows = _doubled(self._windows, num_windows)
-      for name, column in self._first.items():
-        self._first[name] = _doubled(column, num_windows)
+    self._windows = _doubled(self._windows, num_windows)
+    for kind, words in self._first.items():
+      self._first[kind] = _doubled(words, num_windows)
 
   def close(self) -> None:
     """Does nothing."""
@@ -231,14 +211,14 @@ class MemoryWriter:
     self._spec = agent.replay
     self._begin_episode()
 
-  def append(self, row: adder.Row) -> None:
-    self._append(self._replay.store(row), row)
+  def append(self, records: adder.Records) -> None:
+    self._append(self._replay.store(records), records)
 
   def pad(self) -> None:
     self._append(PADDING, {})
 
   def create_window(self, priority: float) -> None:
-    self._replay.insert(self.rows, self._first[0], priority)
+    self._replay.insert(self.rows, self._records[0], priority)
 
   def end_episode(self) -> None:
     self._replay.release(self.rows)
@@ -246,17 +226,16 @@ class MemoryWriter:
 
   def _begin_episode(self) -> None:
     self.rows = collections.deque([PADDING] * (self._spec.num_frames - 1))
-    # The first-row columns of the window's rows; empty where no window may start.
-    self._first: collections.deque[adder.Row] = collections.deque(
+    # The records of the window's rows; of its first one all kinds are needed.
+    self._records: collections.deque[adder.Records] = collections.deque(
       maxlen=self._spec.window_rows
     )
 
-  def _append(self, index: int, row: adder.Row) -> None:
+  def _append(self, index: int, records: adder.Records) -> None:
     self.rows.append(index)
     if len(self.rows) > self._spec.window_frames:
       self._replay.release([self.rows.popleft()])
-    first = {name: row[name] for name in self._spec.first_row_extras if name in row}
-    self._first.append(first)
+    self._records.append(records)
 
 
 def num_bytes(agent: types.Agent, max_steps: float = math.inf) -> int:
@@ -267,12 +246,19 @@ def num_bytes(agent: types.Agent, max_steps: float = math.inf) -> int:
     max_steps: environment steps of the run.
   """
   spec = agent.replay
-  total = 0
-  for name, (shape, dtype) in adder.column_specs(agent).items():
-    number = spec.max_windows if name in spec.first_row_extras else spec.capacity
-    number = int(min(number, max_steps))
-    total += number * math.prod(shape) * dtype.itemsize
-  return total
+  of_rows, of_first = packing.layouts(agent)
+  rows = sum(4 * layout.num_words for layout in of_rows.values())
+  first = sum(4 * layout.num_words for layout in of_first.values())
+  num_rows = int(min(spec.capacity, max_steps))
+  return num_rows * rows + int(min(spec.max_windows, max_steps)) * first
+
+
+def _zeros(layouts: packing.Layouts, length: int) -> adder.Records:
+  """Kind → words `[length, num_words]`."""
+  return {
+    kind: np.zeros((length, layout.num_words), np.int32)
+    for kind, layout in layouts.items()
+  }
 
 
 def _doubled(column: np.ndarray, length: int) -> np.ndarray:

@@ -1,8 +1,7 @@
-"""Packs columns into one array, because the costs of small columns are per column.
+"""What replay stores of a row, packed into words: one array for many columns.
 
-Reverb spends the time of inserting and sampling on chunks, one per column and row,
-whatever their size; a record of bytes has one per row. In memory, a batch of words is
-one gather and one argument of a compiled update; on a device, a row is one scatter.
+The costs of small columns are per column: of a chunk in Reverb, of a gather and of an
+argument of a compiled update in memory, of a scatter on the device.
 """
 
 import math
@@ -13,108 +12,153 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax.agents import types
+
+# Kinds of records: of each row; of each row at which a window may start; and, where
+# observations join several frames, of each frame, because windows contain frames from
+# before their first row.
+ROWS = "rows"
+FIRST = "first"
+FRAMES = "frames"
+
 # Column name → (shape, dtype) of one row.
 ColumnSpecs = Mapping[str, tuple[tuple[int, ...], np.dtype]]
 
 
-class RecordPacker:
-  """Packs a row's columns into one uint8 record, and unpacks batches of records."""
+class Layout:
+  """Where columns are in records of int32 words; equal columns make equal layouts."""
 
   def __init__(self, columns: ColumnSpecs):
-    self._dtype = np.dtype(
-      [(name, dtype, shape) for name, (shape, dtype) in columns.items()]
+    self._columns = tuple(columns.items())
+    self._starts: dict[str, int] = {}
+    self.num_words = 0
+    for name, (shape, dtype) in self._columns:
+      self._starts[name] = self.num_words
+      self.num_words += -(-math.prod(shape) * dtype.itemsize // 4)
+    self._record = np.dtype(
+      {
+        "names": list(columns),
+        "formats": [(dtype, shape) for shape, dtype in columns.values()],
+        "offsets": [4 * start for start in self._starts.values()],
+        "itemsize": 4 * self.num_words,
+      }
     )
 
   @property
-  def num_bytes(self) -> int:
-    return self._dtype.itemsize
-
-  def pack(self, row: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Columns of the declared shapes → uint8 `[num_bytes]`."""
-    record = np.zeros((1,), self._dtype)
-    for name in self._dtype.names or ():
-      record[name] = row[name]
-    return record.view(np.uint8)
-
-  def zeros(self) -> np.ndarray:
-    """The record of columns of zeros."""
-    return np.zeros((self.num_bytes,), np.uint8)
-
-  def unpack(self, records: np.ndarray) -> dict[str, np.ndarray]:
-    """uint8 `[..., num_bytes]` → name → a contiguous array `[..., *shape]`."""
-    structured = np.ascontiguousarray(records).view(self._dtype)[..., 0]
-    return {
-      name: np.ascontiguousarray(structured[name]) for name in self._dtype.names or ()
-    }
-
-
-class WordLayout:
-  """Where the columns of four-byte types are in rows of int32 words."""
-
-  def __init__(self, columns: ColumnSpecs):
-    """Takes the columns that have such a type; equal columns make equal layouts."""
-    self.fields: dict[str, tuple[int, tuple[int, ...], np.dtype]] = {}
-    self.num_words = 0
-    for name, (shape, dtype) in columns.items():
-      if dtype.itemsize == 4:
-        self.fields[name] = self.num_words, shape, dtype
-        self.num_words += math.prod(shape)
-    self._key = tuple((name, *field) for name, field in self.fields.items())
+  def columns(self) -> ColumnSpecs:
+    return dict(self._columns)
 
   def __eq__(self, other: object) -> bool:
-    return isinstance(other, WordLayout) and self._key == other._key
+    return isinstance(other, Layout) and self._columns == other._columns
 
   def __hash__(self) -> int:
-    return hash(self._key)
+    return hash(self._columns)
 
-  def pack(self, row: Mapping[str, jax.Array]) -> jax.Array:
-    """Columns `[N, *shape]` → words `[N, num_words]`, in compiled functions."""
-    columns = [
-      jax.lax.bitcast_convert_type(row[name].astype(dtype), jnp.int32)
-      for name, (_, _, dtype) in self.fields.items()
-    ]
-    return jnp.concatenate([x.reshape(len(x), -1) for x in columns], axis=-1)
+  def pack(self, row: Mapping[str, Any]) -> np.ndarray:
+    """The columns of one row → int32 `[num_words]`."""
+    words = np.zeros((self.num_words,), np.int32)
+    record = np.ndarray((), self._record, words)  # A view.
+    for name in self._starts:
+      record[name] = row[name]
+    return words
+
+  def pack_on_device(self, rows: Mapping[str, jax.Array]) -> jax.Array:
+    """Columns `[N, *shape]` → int32 `[N, num_words]`."""
+    words = []
+    for name, (_, dtype) in self._columns:
+      values = rows[name].astype(dtype)
+      values = jnp.reshape(values, (len(values), -1))
+      ratio = 4 // dtype.itemsize
+      if ratio > 1:
+        values = jnp.pad(values, ((0, 0), (0, -values.shape[1] % ratio)))
+        values = jnp.reshape(values, (len(values), -1, ratio))
+      words.append(jax.lax.bitcast_convert_type(values, jnp.int32))
+    return jnp.concatenate(words, axis=-1)
 
   def column(self, words: Any, name: str) -> Any:
     """A column `[..., *shape]` of words `[..., num_words]`; of numpy's, a view."""
-    start, shape, dtype = self.fields[name]
-    values = words[..., start : start + math.prod(shape)]
     if isinstance(words, np.ndarray):
-      values = values.view(dtype)
-    else:
-      values = jax.lax.bitcast_convert_type(values, jnp.dtype(dtype))
-    return values.reshape(*words.shape[:-1], *shape)
+      return words.view(self._record)[..., 0][name]
+    start, (shape, dtype) = self._starts[name], self.columns[name]
+    size, ratio = math.prod(shape), 4 // dtype.itemsize
+    values = words[..., start : start + -(-size // ratio)]
+    values = jax.lax.bitcast_convert_type(values, jnp.dtype(dtype))
+    if ratio > 1:
+      values = jnp.reshape(values, (*words.shape[:-1], -1))[..., :size]
+    return jnp.reshape(values, (*words.shape[:-1], *shape))
+
+
+Layouts = dict[str, Layout]  # Kind → layout.
 
 
 @jax.tree_util.register_pytree_node_class
-class WordRows(Mapping[str, Any]):
-  """Columns of rows, of which those of four-byte types are in one array of words."""
+class Rows(Mapping[str, Any]):
+  """Columns of rows; the leaves of this pytree are the words of each kind."""
 
-  def __init__(self, layout: WordLayout, words: Any, others: Mapping[str, Any]):
-    """Joins them.
-
-    Args:
-      layout: of the words.
-      words: int32 `[..., num_words]`.
-      others: the other columns.
-    """
-    self._layout, self.words, self.others = layout, words, dict(others)
+  def __init__(self, layouts: Layouts, words: Mapping[str, Any]):
+    self.layouts, self.words = layouts, words
 
   def __getitem__(self, name: str) -> Any:
-    if name in self.others:
-      return self.others[name]
-    return self._layout.column(self.words, name)
+    for kind, layout in self.layouts.items():
+      if name in layout.columns:
+        return layout.column(self.words[kind], name)
+    raise KeyError(name)
 
   def __iter__(self) -> Iterator[str]:
-    yield from self._layout.fields
-    yield from self.others
+    for layout in self.layouts.values():
+      yield from layout.columns
 
   def __len__(self) -> int:
-    return len(self._layout.fields) + len(self.others)
+    return sum(len(layout.columns) for layout in self.layouts.values())
 
-  def tree_flatten(self) -> tuple[tuple[Any, ...], WordLayout]:
-    return (self.words, self.others), self._layout
+  def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[tuple[str, Layout], ...]]:
+    return (self.words,), tuple(self.layouts.items())
 
   @classmethod
-  def tree_unflatten(cls, layout: WordLayout, children: tuple[Any, ...]) -> "WordRows":
-    return cls(layout, *children)
+  def tree_unflatten(cls, layouts: Any, children: tuple[Any, ...]) -> "Rows":
+    return cls(dict(layouts), *children)
+
+
+def column_specs(agent: types.Agent) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+  """The columns that replay stores, in the order of storage."""
+  observation = agent.encoding.spec
+  shape = observation.shape
+  if agent.replay.num_frames > 1:
+    shape = (*shape[:-1], shape[-1] // agent.replay.num_frames)
+  extras = agent.replay.extras + agent.replay.first_row_extras
+  return {
+    "observation": (tuple(shape), np.dtype(observation.dtype)),
+    "action": ((), np.dtype(np.int32)),
+    "reward": ((), np.dtype(np.float32)),
+    "discount": ((), np.dtype(np.float32)),
+    "mask": ((), np.dtype(np.float32)),
+    **_extras_specs(agent, extras),
+  }
+
+
+def layouts(agent: types.Agent) -> tuple[Layouts, Layouts]:
+  """Of all rows, by their kinds; and of rows at which a window may start, if any."""
+  columns = column_specs(agent)
+  of_first = {name: columns.pop(name) for name in agent.replay.first_row_extras}
+  of_rows: Layouts = {}
+  if agent.replay.num_frames > 1:
+    of_rows[FRAMES] = Layout({"observation": columns.pop("observation")})
+  of_rows[ROWS] = Layout(columns)
+  return of_rows, {FIRST: Layout(of_first)} if of_first else {}
+
+
+def priority_layouts(agent: types.Agent) -> Layouts:
+  """Of the rows that `Agent.initial_priority` reads; none if priorities are 1."""
+  if agent.initial_priority is None:
+    return {}
+  columns = column_specs(agent)
+  names = ("action", "reward", "discount", "mask")
+  extras = _extras_specs(agent, agent.replay.priority_extras)
+  return {ROWS: Layout({**{name: columns[name] for name in names}, **extras})}
+
+
+def _extras_specs(
+  agent: types.Agent, names: tuple[str, ...]
+) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+  specs = {name: agent.extras_spec[name] for name in names}
+  return {name: (tuple(x.shape), np.dtype(x.dtype)) for name, x in specs.items()}

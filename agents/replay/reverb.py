@@ -1,13 +1,14 @@
 """Replay in a Reverb server in this process (Python 3.11 only)."""
 
 import collections
+import math
 import pathlib
 import shutil
 import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import reverb
@@ -18,12 +19,6 @@ from explorax.agents import types
 from explorax.agents.replay import adder, loopback, packing
 
 TABLE = "windows"
-# Each row is a record; rows where a window may start have a second record. If
-# observations join several frames, each frame is a separate record, because windows
-# contain frames from before their first row.
-ROWS = "rows"
-FIRST = "first"
-FRAMES = "frames"
 # Small batches are sampled several at a time, up to this size.
 _BATCHES_AT_ONCE = 8
 _BYTES_AT_ONCE = 2**24
@@ -31,36 +26,12 @@ _BYTES_AT_ONCE = 2**24
 _SMALL_CHUNK_BYTES = 4096
 
 
-class _Kind(NamedTuple):
-  """A kind of records.
-
-  Attributes:
-    packer: of its columns.
-    length: how many of them a window has, one after the other; 0: one of its first row.
-  """
-
-  packer: packing.RecordPacker
-  length: int
-
-  @property
-  def shape(self) -> tuple[int, ...]:
-    """Of a window's records, in bytes."""
-    lengths = (self.length,) if self.length else ()
-    return (*lengths, self.packer.num_bytes)
-
-
-def _kinds(agent: types.Agent) -> dict[str, _Kind]:
-  """Name → kind, in the order of an item's columns."""
-  spec, columns = agent.replay, adder.column_specs(agent)
-  first = {name: columns.pop(name) for name in spec.first_row_extras}
-  kinds = {}
-  if first:
-    kinds[FIRST] = _Kind(packing.RecordPacker(first), 0)
-  if spec.num_frames > 1:
-    frame = {"observation": columns.pop("observation")}
-    kinds[FRAMES] = _Kind(packing.RecordPacker(frame), spec.window_frames)
-  kinds[ROWS] = _Kind(packing.RecordPacker(columns), spec.window_rows)
-  return kinds
+def _lengths(agent: types.Agent) -> dict[str, int]:
+  """Kind → how many of its records a window has; 0: one, of its first row."""
+  of_rows, of_first = packing.layouts(agent)
+  spec = agent.replay
+  lengths = {packing.FRAMES: spec.window_frames, packing.ROWS: spec.window_rows}
+  return dict.fromkeys(of_first, 0) | {kind: lengths[kind] for kind in of_rows}
 
 
 class ReverbReplay:
@@ -79,7 +50,13 @@ class ReverbReplay:
     """
     self._agent = agent
     self._spec = spec = agent.replay
-    self._kinds = _kinds(agent)
+    self._of_rows, self._of_first = packing.layouts(agent)
+    lengths = _lengths(agent)
+    shapes = {
+      kind: (lengths[kind], layout.num_words) if lengths[kind] else (layout.num_words,)
+      for kind, layout in (self._of_first | self._of_rows).items()
+    }
+    self._num_bytes = 4 * sum(map(math.prod, shapes.values()))  # Of a window.
     # Reverb restores the checkpoint in its folder, and keeps only the newest one.
     self._folder = tempfile.mkdtemp(prefix="explorax_")
     self._remove_folder = weakref.finalize(
@@ -99,8 +76,8 @@ class ReverbReplay:
       max_size=spec.max_windows,
       rate_limiter=reverb.rate_limiters.MinSize(1),
       signature={
-        name: tf.TensorSpec(kind.shape, tf.uint8, name=name)
-        for name, kind in self._kinds.items()
+        kind: tf.TensorSpec(shape, tf.int32, name=kind)
+        for kind, shape in shapes.items()
       },
     )
     checkpointer = reverb.platform.checkpointers_lib.DefaultCheckpointer(
@@ -147,29 +124,25 @@ class ReverbReplay:
     )
     # Several batches at once: tf.data's and Reverb's costs are per call. A single batch
     # of sequences of frames already takes as long as many calls.
-    num_bytes = sum(int(np.prod(kind.shape)) for kind in self._kinds.values())
-    fitting = _BYTES_AT_ONCE // (size * num_bytes)
+    fitting = _BYTES_AT_ONCE // (size * self._num_bytes)
     num_batches = min(max(1, fitting), _BATCHES_AT_ONCE)
     dataset = dataset.batch(num_batches * size, drop_remainder=True)
     self._flush()
     for item in dataset.prefetch(1).as_numpy_iterator():
-      columns = {
-        name: kind.packer.unpack(item.data[name]) for name, kind in self._kinds.items()
-      }
-      first = columns.pop(FIRST, {})
-      rows = {**columns.pop(FRAMES, {}), **columns[ROWS]}
       probabilities = item.info.probability.astype(np.float32)
       for start in range(0, num_batches * size, size):
         batch = slice(start, start + size)
-        yield (
-          item.info.key[batch],
-          types.Sample(
-            {name: column[batch] for name, column in rows.items()},
-            {name: column[batch] for name, column in first.items()},
-            probabilities[batch],
-            np.int32(item.info.table_size[start + size - 1]),
-          ),
+        rows, first = (
+          packing.Rows(layouts, {kind: item.data[kind][batch] for kind in layouts})
+          for layouts in (self._of_rows, self._of_first)
         )
+        sample = types.Sample(
+          rows,
+          first,
+          probabilities[batch],
+          np.int32(item.info.table_size[start + size - 1]),
+        )
+        yield item.info.key[batch], sample
 
   def save_to(self, folder: pathlib.Path) -> None:
     """Writes Reverb's checkpoint of all windows into an empty folder."""
@@ -198,40 +171,43 @@ class ReverbWriter:
   def __init__(self, agent: types.Agent, address: str):
     """Starts a stream to the server at `address` (`host:port`)."""
     self._spec = spec = agent.replay
-    self._kinds = kinds = _kinds(agent)
+    self._lengths = _lengths(agent)
+    of_rows, of_first = packing.layouts(agent)
+    self._zeros = {
+      kind: np.zeros(layout.num_words, np.int32)
+      for kind, layout in (of_rows | of_first).items()
+    }
     # Windows overlap: with automatic chunk lengths (one row), long ones would need
     # several times the memory, and small ones the time of several chunks per row.
     chunk = spec.window_rows // 2
     if spec.length == 1:
-      num_bytes = max(kind.packer.num_bytes for kind in kinds.values())
+      num_bytes = max(zeros.nbytes for zeros in self._zeros.values())
       chunk = max(1, min(chunk, _SMALL_CHUNK_BYTES // num_bytes))
     kept = max(chunk, spec.window_frames)
     self._writer = pybind.Client(address).NewTrajectoryWriter(
       _chunks(chunk, kept), True
     )
-    if FIRST in kinds:
-      self._writer.ConfigureChunker(list(kinds).index(FIRST), _chunks(1, kept))
+    if of_first:
+      column = list(self._lengths).index(packing.FIRST)
+      self._writer.ConfigureChunker(column, _chunks(1, kept))
     # For each kind, references to the records of the newest rows.
     self._newest: list[collections.deque[Any]] = [
-      collections.deque(maxlen=kind.length or spec.window_rows)
-      for kind in kinds.values()
+      collections.deque(maxlen=length or spec.window_rows)
+      for length in self._lengths.values()
     ]
-    self._is_one = [not kind.length for kind in kinds.values()]
+    self._is_one = [not length for length in self._lengths.values()]
     self._begins_episode = True
 
-  def append(self, row: adder.Row) -> None:
+  def append(self, records: adder.Records) -> None:
     if self._begins_episode:
-      self._begin_episode()
-    may_start = all(name in row for name in self._spec.first_row_extras)
-    self._append(
-      [
-        kind.packer.pack(row) if kind.length or may_start else None
-        for kind in self._kinds.values()
-      ]
-    )
+      # The frames before the episode, which its first rows contain, are zeros.
+      for _ in range(self._spec.num_frames - 1):
+        self._append({packing.FRAMES: self._zeros[packing.FRAMES]})
+      self._begins_episode = False
+    self._append(records)
 
   def pad(self) -> None:
-    self._append([kind.packer.zeros() for kind in self._kinds.values()])
+    self._append(self._zeros)
 
   def create_window(self, priority: float) -> None:
     columns = [
@@ -244,18 +220,8 @@ class ReverbWriter:
     self._writer.EndEpisode(True, None)
     self._begins_episode = True
 
-  def _begin_episode(self) -> None:
-    """Adds the frames before the episode, which its first rows contain: zeros."""
-    self._begins_episode = False
-    zeros = [
-      kind.packer.zeros() if name == FRAMES else None
-      for name, kind in self._kinds.items()
-    ]
-    for _ in range(self._spec.num_frames - 1):
-      self._append(zeros)
-
-  def _append(self, records: list[np.ndarray | None]) -> None:
-    references = self._writer.Append(records)
+  def _append(self, records: adder.Records) -> None:
+    references = self._writer.Append([records.get(kind) for kind in self._lengths])
     for column, reference in zip(self._newest, references, strict=True):
       column.append(reference)
 

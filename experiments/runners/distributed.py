@@ -318,8 +318,8 @@ class DistributedRun(local.LocalRun):
     self._actor.env_steps += played.num_steps
     self._ask(number)
     for writer, calls in zip(self._writers[number], played.calls, strict=True):
-      calls.make(writer)
-      self._has_window |= calls.has_window
+      calls_lib.make(calls, writer)
+      self._has_window |= any(method == "create_window" for method, _ in calls)
     self._learn(played.num_steps)
     for steps, tracker, metrics in played.episodes:
       self._report(tracker, {**metrics, "actor": float(number)}, before + steps)

@@ -197,6 +197,7 @@ class OnlineBonus:
     with np.load(path, allow_pickle=False) as file:
       leaves = list(file.values())
     expected, structure = jax.tree.flatten(self._learnt)
+    learnt = self._learnt
     if len(leaves) == len(expected):
       # Arrays of the device, which may be donated: those of the host are only borrowed.
       leaves = [jnp.array(x, copy=True) for x in leaves]

@@ -70,7 +70,7 @@ class _FromAnotherProcess(memory.MemoryReplay):
 
   def sample(self) -> tuple[np.ndarray, types.Sample]:
     for recorder, writer in self._recorders:
-      pickle.loads(pickle.dumps(recorder.take())).make(writer)
+      calls.make(pickle.loads(pickle.dumps(recorder.take())), writer)
     return super().sample()
 
 
