@@ -1,7 +1,7 @@
-"""Parts that all agents share: checks of settings, and the Agent."""
+"""What joins the parts of an agent, once for equal arguments."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from explorax.agents import types
@@ -32,33 +32,21 @@ def cached(make_agent: MakeAgent) -> MakeAgent:
   return make
 
 
-def check_replay(config: Any) -> None:
-  """Refuses a batch or a first update that needs more than replay's capacity."""
-  for name in ("batch_size", "min_replay_size"):
-    if getattr(config, name) > config.replay_capacity:
-      raise ValueError(
-        f"{name} is {getattr(config, name)} with a replay_capacity of "
-        f"{config.replay_capacity}; it must not exceed the capacity."
-      )
-
-
 def make_agent(
   config: Any,
   spec: types.EnvironmentSpec,
   make_actor: Callable[[bool], types.ActorCore],
   learner: types.LearnerCore,
-  policy_names: tuple[str, ...] = ("policy",),
-  refresh: types.Refresh | None = None,
-  initial_priority: types.InitialPriority | None = None,
-  **replay: Any,
+  replay: Mapping[str, Any],
+  **optional: Any,
 ) -> types.Agent:
   """Joins the parts of an agent.
 
   Args:
-    config, spec, learner, policy_names, refresh, initial_priority: as in
-      `types.Agent`.
+    config, spec, learner: as in `types.Agent`.
     make_actor: (evaluation) → ActorCore.
-    **replay: the engine's arguments of the `types.ReplaySpec`.
+    replay: the engine's arguments of the `types.ReplaySpec`.
+    **optional: others of `types.Agent`.
   """
   encoding = encodings.make(spec.observations)
   acting, evaluating = make_actor(False), make_actor(True)
@@ -82,7 +70,5 @@ def make_agent(
       **replay,
     ),
     actor_update_period=config.actor_update_period,
-    policy_names=policy_names,
-    refresh=refresh,
-    initial_priority=initial_priority,
+    **optional,
   )

@@ -259,18 +259,11 @@ class Bonus(ranges.Checked, abc.ABC):
     """The bonus for encoded observations of this spec."""
 
 
-def stateless(
-  end: str,
-  compute: Callable[[Inputs], jax.Array],
-  needs_values_only: bool = False,
-) -> IntrinsicReward:
-  """A learning half without a state, from (Inputs) → r_int `[N]`."""
+def of_values(end: str, compute: Callable[[Inputs], jax.Array]) -> IntrinsicReward:
+  """A learning half from (Inputs) → r_int `[N]`, which reads no observation."""
   learning = Learning(
-    lambda key: (), lambda state, inputs: (compute(inputs), state), needs_values_only
+    init=lambda key: (),
+    compute=lambda state, inputs: (compute(inputs), state),
+    needs_values_only=True,
   )
   return IntrinsicReward(end, learning=learning)
-
-
-def of_values(end: str, compute: Callable[[Inputs], jax.Array]) -> IntrinsicReward:
-  """The same, if it reads no observation."""
-  return stateless(end, compute, needs_values_only=True)

@@ -65,11 +65,6 @@ def _contradictions(config: Any) -> Iterator[str]:
       f"num_members is {config.num_members}, but {type(config.bonus).__name__} needs "
       f"at least {config.bonus.min_members}; use more members, or another bonus."
     )
-  if config.index_dim and target.atoms is not None:
-    yield (
-      f"index_dim is {config.index_dim}, but the target {target} is of distributions, "
-      "and an epinet has values; use another target, or no index."
-    )
   if target.follows_exploration and not _has_one_epsilon(rule):
     yield (
       f"target.epsilon is None (the exploration's epsilon), but the exploration {rule} "
@@ -106,11 +101,6 @@ def _policies(config: Any) -> Iterator[str]:
     yield (
       f"num_policies is {number} with an ensemble of {config.ensemble_size}: an actor "
       "follows a policy of a mixture or a member of an ensemble; use one."
-    )
-  if config.discount == 1 and (number > 1 or least is not None):
-    yield (
-      "discount is 1 in a mixture, whose discounts are spaced by the logarithm of "
-      "1 - discount; lower it."
     )
   if least is not None and least > config.discount:
     yield f"min_discount is {least}, above the discount of {config.discount}; lower it."

@@ -7,7 +7,6 @@ import numpy as np
 
 from explorax import exploration as exploration_lib
 from explorax import networks, ranges
-from explorax.agents import engine
 from explorax.agents.bonuses import types as bonus_types
 from explorax.agents.q import combinations
 from explorax.agents.targets import one_step
@@ -156,7 +155,6 @@ class QConfig(ranges.Checked):
 
   def __post_init__(self) -> None:
     super().__post_init__()
-    engine.check_replay(self)
     combinations.check(self)
 
   @property

@@ -57,7 +57,7 @@ class Layout:
   def pack(self, row: Mapping[str, Any]) -> np.ndarray:
     """The columns of one row → int32 `[num_words]`."""
     words = np.zeros((self.num_words,), np.int32)
-    record = np.ndarray((), self._record, words)  # A view.
+    record: np.ndarray = np.ndarray((), self._record, words)  # A view.
     for name in self._starts:
       record[name] = row[name]
     return words

@@ -5,7 +5,6 @@ import math
 import pathlib
 import shutil
 import tempfile
-import warnings
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -47,6 +46,9 @@ class ReverbReplay:
     Args:
       agent: of the windows.
       folder: written by `save_to`, to resume from; None to start.
+
+    Raises:
+      OSError: if the system cannot restrict the server to this machine.
     """
     self._agent = agent
     self._spec = spec = agent.replay
@@ -84,14 +86,7 @@ class ReverbReplay:
       path=self._folder
     )
     self._server = reverb.Server([table], None, checkpointer)
-    try:
-      loopback.restrict(self.port)
-    except OSError as error:
-      warnings.warn(
-        f"port {self.port} of Reverb is reachable from other machines, because it "
-        f"could not be restricted to this one ({error}); close it with a firewall.",
-        stacklevel=2,
-      )
+    loopback.restrict(self.port)
     self._address = f"localhost:{self.port}"
     self._client = reverb.Client(self._address)
     self._writers: list[ReverbWriter] = []
@@ -230,10 +225,6 @@ class ReverbWriter:
 
   def close(self) -> None:
     self._writer.Close()
-
-  def __del__(self) -> None:
-    if hasattr(self, "_writer"):  # The constructor succeeded.
-      self.close()
 
 
 def _chunks(length: int, kept: int) -> pybind.ConstantChunkerOptions:

@@ -64,7 +64,7 @@ def make_actor(
       first = timestep.step_type == dm_env.StepType.FIRST
       drawn = exploration.sample_weights(draw_key, posterior)
       weights = jnp.where(first, drawn, state.weights)
-    psi = features.psi(psi_params, jnp.asarray(timestep.observation)[None])
+    psi = features.psi.apply(psi_params, jnp.asarray(timestep.observation)[None])
     q = psi @ weights
     # Its state is this actor's position on a ladder of ε, which is not used here.
     rule_state = rule.init(select_key, *q.shape)
@@ -77,7 +77,7 @@ def make_actor(
     """ψᵀw for the posterior's mean."""
     del state
     psi_params, posterior = params.weights
-    psi = features.psi(psi_params, jnp.asarray(timestep.observation)[None])
+    psi = features.psi.apply(psi_params, jnp.asarray(timestep.observation)[None])
     return (psi @ posterior.mean)[0]
 
   return types.ActorCore(init, select_action, lambda state: state.extras, q_values)

@@ -21,4 +21,5 @@ def make_agent(
     spec,
     lambda evaluation: acting.make_actor(config, features, evaluation),
     learning.make_learner(config, features),
+    replay={},
   )

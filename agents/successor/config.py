@@ -4,7 +4,6 @@ import dataclasses
 from typing import Annotated
 
 from explorax import networks, ranges
-from explorax.agents import engine
 from explorax.exploration import schedules
 
 
@@ -57,7 +56,3 @@ class SuccessorConfig(ranges.Checked):
 
   # Environment steps between two fetches of the actor's weights.
   actor_update_period: ranges.PositiveInt = 1
-
-  def __post_init__(self) -> None:
-    super().__post_init__()
-    engine.check_replay(self)

@@ -1,7 +1,7 @@
 """The networks of the features φ(x, a) and of the successor features ψ(x, a)."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import dm_env
 import haiku as hk
@@ -11,23 +11,15 @@ import jax.numpy as jnp
 from explorax import networks
 from explorax.agents.successor import config as config_lib
 
-Evaluate = Callable[[Any, jax.Array], jax.Array]
-
 
 class Features(NamedTuple):
-  """φ and ψ: networks with D outputs per action; they share no parameters.
+  """φ and ψ: observations `[B, ...]` → float32 `[B, A, D]`; they share no parameters.
 
-  Attributes:
-    init_phi: (key) → φ's params.
-    init_psi: (key) → ψ's params.
-    phi: (params, observation `[B, ...]`) → float32 `[B, A, D]`, not negative.
-    psi: the same, of any sign.
+  Those of φ are not negative; those of ψ have any sign.
   """
 
-  init_phi: Callable[[jax.Array], Any]
-  init_psi: Callable[[jax.Array], Any]
-  phi: Evaluate
-  psi: Evaluate
+  phi: networks.Network
+  psi: networks.Network
 
 
 def make_features(
@@ -58,9 +50,5 @@ def make_features(
   phi = make(config.hidden_sizes, None)
   ones = hk.initializers.Constant(1.0)
   psi = make(config.psi_hidden_sizes, ones if is_linear else None)
-  return Features(
-    init_phi=phi.init,
-    init_psi=psi.init,
-    phi=lambda params, x: jax.nn.relu(phi.apply(params, x)),
-    psi=psi.apply,
-  )
+  positive = phi._replace(apply=lambda params, x: jax.nn.relu(phi.apply(params, x)))
+  return Features(positive, psi)

@@ -66,7 +66,7 @@ class Learner:
 
   def init(self, key: jax.Array) -> LearnerState:
     phi_key, psi_key, key = jax.random.split(key, 3)
-    params = Params(self.features.init_phi(phi_key), self.features.init_psi(psi_key))
+    params = Params(self.features.phi.init(phi_key), self.features.psi.init(psi_key))
     regression = exploration.init_regression(self.config.feature_size)
     return LearnerState(
       params=params,
@@ -88,10 +88,10 @@ class Learner:
     observation_tm1, observation_t = observations[:, 0], observations[:, 1]
     a_tm1, r_t = jnp.asarray(rows["action"])[:, 0], jnp.asarray(rows["reward"])[:, 0]
     discount_t = self.config.discount * rows["discount"][:, 0]
-    phi = features.phi(params.phi, observation_tm1)
+    phi = features.phi.apply(params.phi, observation_tm1)
     phi_tm1 = jnp.take_along_axis(phi, a_tm1[:, None, None], axis=1)[:, 0]
-    psi_tm1 = features.psi(params.psi, observation_tm1)
-    psi_t = features.psi(state.target_psi, observation_t)
+    psi_tm1 = features.psi.apply(params.psi, observation_tm1)
+    psi_t = features.psi.apply(state.target_psi, observation_t)
 
     key = jax.random.fold_in(state.key, state.num_updates)
     drawn = exploration.sample_weights(key, state.posterior, r_t.shape)

@@ -25,16 +25,6 @@ _FIRST, _LAST = int(dm_env.StepType.FIRST), int(dm_env.StepType.LAST)
 MAX_ENV_STEPS = int(np.iinfo(np.int32).max)  # All schedules have ended long before.
 
 
-class Constant:
-  """A variable source of weights that do not change."""
-
-  def __init__(self, weights: types.Params):
-    self._weights = weights
-
-  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    return [self._weights for _ in names]
-
-
 class Actor:
   """Acts with a core in E environments, with one inference for all of them.
 

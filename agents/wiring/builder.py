@@ -18,8 +18,6 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import learner as learner_lib
 from explorax.agents.wiring import threefry
 
-BACKENDS = ("reverb", "memory")
-
 # It has the methods, without being a subclass: exported agents act without Acme.
 acme.core.Actor.register(actor_lib.Actor)
 
@@ -84,14 +82,9 @@ class Builder:
 
     Raises:
       ImportError: if Reverb cannot be imported, with what to do about it.
-      ValueError: if there is no such backend.
     """
     if backend == "memory":
       return memory_replay.MemoryReplay(self._agent, seed, max_steps)
-    if backend != "reverb":
-      raise ValueError(
-        f"there is no replay backend {backend!r}; use one of {', '.join(BACKENDS)}."
-      )
     return import_reverb_replay().ReverbReplay(self._agent, folder)
 
   def make_dataset_iterator(

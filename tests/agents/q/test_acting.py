@@ -13,6 +13,7 @@ from explorax.agents import types
 from explorax.agents.bonuses import ngu, rnd, tdu
 from explorax.agents.q import values as values_lib
 from explorax.agents.replay import adder as adder_lib
+from explorax.agents.replay import packing
 from explorax.agents.targets import categorical, greedy, off_policy, one_step
 
 STEPS = 6
@@ -49,17 +50,17 @@ class Newest:
   """A writer that keeps the windows of an adder."""
 
   def __init__(self, agent):
-    self.columns = adder_lib.column_specs(agent)
-    self.first_row_extras = agent.replay.first_row_extras
+    self.layouts = packing.layouts(agent)
     self.rows = collections.deque(maxlen=agent.replay.window_rows)
     self.windows, self.priorities = [], []
 
-  def append(self, row):
-    self.rows.append(row)
+  def append(self, records):
+    self.rows.append(records)
 
   def pad(self):
+    of_rows, _ = self.layouts
     self.rows.append(
-      {name: np.zeros(shape, dtype) for name, (shape, dtype) in self.columns.items()}
+      {kind: np.zeros(layout.num_words, np.int32) for kind, layout in of_rows.items()}
     )
 
   def create_window(self, priority):
@@ -71,14 +72,21 @@ class Newest:
 
   def sample(self):
     """All windows, as replay gives them."""
-    rows, first = {}, {}
-    for name in self.columns:
-      if name in self.first_row_extras:
-        first[name] = np.stack([window[0][name] for window in self.windows])
-      else:
-        rows[name] = np.stack([[row[name] for row in w] for w in self.windows])
+    of_rows, of_first = self.layouts
+    rows = {
+      kind: np.stack([[row[kind] for row in window] for window in self.windows])
+      for kind in of_rows
+    }
+    first = {
+      kind: np.stack([window[0][kind] for window in self.windows]) for kind in of_first
+    }
     size = len(self.windows)
-    return types.Sample(rows, first, np.full(size, 1 / size), np.int32(size))
+    return types.Sample(
+      packing.Rows(of_rows, rows),
+      packing.Rows(of_first, first),
+      np.full(size, 1 / size),
+      np.int32(size),
+    )
 
 
 def act(agent, weights):
