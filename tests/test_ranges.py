@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from explorax import exploration, notation, ranges
-from explorax.agents import types
 
 pytestmark = pytest.mark.ops
 
@@ -127,11 +126,6 @@ def test_every_bound_is_refused(cls):
       with pytest.raises(ValueError, match="must be") as caught:
         cls(**{**arguments, name: value})
       assert str(caught.value).startswith(f"{ranges.label(default, name)} is ")
-
-
-def test_a_replay_spec_checks_its_combinations():
-  with pytest.raises(ValueError, match="min_size"):
-    types.ReplaySpec(**{**ARGUMENTS["ReplaySpec"], "min_size": 10})
 
 
 @pytest.mark.parametrize("word", ["hopper-medium-v2", "a|b", "{1: 2}", "1 2"])

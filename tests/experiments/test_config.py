@@ -59,14 +59,6 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
   assert set(made.chosen()) - {"output"} == set(settings)
 
 
-@pytest.mark.parametrize("value", [1000.5, "20", True, float("nan")])
-def test_whole_numbers_by_one_rule(value):
-  with pytest.raises(ValueError, match=r"steps is .*whole number"):
-    config.RunConfig(steps=value)
-  with pytest.raises(ValueError, match=r"--steps is .*whole number"):
-    _parse([*ASKED, f"--steps={value!r}"])
-
-
 @pytest.mark.parametrize(
   ("argv", "words"),
   [
@@ -77,18 +69,14 @@ def test_whole_numbers_by_one_rule(value):
     (["--eval_episodes=0", "--eval_every=9"], "--eval_every=9"),
     (["--eval_episodes=0", "--video"], "--video"),
     (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "--eval_steps"),
-    (["--num_actor=3"], "Did you mean: num_actors"),
-    (["--seed=-1"], "--seed is -1"),
-    (["--video=maybe"], "--video"),
-    (["--runner=cloud"], "cloud.*local, device, distributed"),
     (["--runner=device"], "'gym:CartPole-v1'"),
+    (["--agent=m:f", "--set=beta=1"], "--settings=.*your own agent"),
     (["more"], "'more' is no flag"),
   ],
 )
-def test_impossible_flags_are_refused_in_one_sentence(argv, words):
-  with pytest.raises(errors.SetUpError, match=words) as caught:
+def test_impossible_flags_are_refused(argv, words):
+  with pytest.raises(errors.SetUpError, match=words):
     _parse([*ASKED, *argv])
-  assert "\n" not in str(caught.value)
 
 
 MADE = config.RunConfig(agent="dqn", runner="distributed", steps=5, num_actors=2)

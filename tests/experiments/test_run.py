@@ -135,10 +135,9 @@ def test_a_signal_ends_a_process_cleanly(agents, tmp_path, capsys, request):
   assert summary["status"] == "interrupted" and summary["episodes"] >= 3
 
 
-@pytest.mark.parametrize("runner", ["local", "device"])
 @pytest.mark.parametrize(
-  ("line", "summary"),
-  [("seed 0", None), (", into ", "interrupted")],
+  ("runner", "line", "summary"),
+  [("local", "seed 0", None), ("device", ", into ", "interrupted")],
   ids=["while it imports", "while it compiles"],
 )
 def test_ctrl_c_is_not_lost_at_the_start(runner, line, summary, tmp_path):

@@ -1,40 +1,23 @@
-"""What agents learn: the tables of the pages, and the runs behind them."""
+"""What agents learn: the rows of tables, and the runs behind them."""
 
-import pathlib
-
-import pytest
+import numpy as np
 
 from explorax.papers import figures, learning
 
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
-
-def completed(tasks):
-  return figures.Table(
-    figures.CompletedTask(x.settings, x.compute(x.settings), 1.0, {}) for x in tasks
-  )
-
-
-# No update happens, so that little is compiled.
-@pytest.mark.parametrize(
-  ("row", "env", "settings", "words"),
-  [
-    (learning._solved_row, "bsuite:deep_sea/0", {"episodes": 3}, "> 3"),
-    (
-      learning._goal_row,
-      "gym:CartPole-v1",
-      {"steps": 40, "eval_every": 20, "eval_episodes": 2},
-      "0/1",
-    ),
-    (learning._explored_row, "bsuite:catch/0", {"steps": 5}, "rooms of each seed"),
-  ],
-)
-def test_learning_is_measured_from_runs(row, env, settings, words):
+def test_rows_are_measured_from_runs():
   lines = learning._lines({"mine": "dqn@hidden_sizes=8@min_replay_size=1000"})
-  part = learning.Part(row, env, lines, settings, seeds=1)
-  figure = learning._figure("mine", "Mine", part)
-  table = figure.table(figure.stages({}, completed))
-  assert words in table and env in table
+  limits = {"episodes": 3, "steps": 30, "eval_every": 10, "eval_episodes": 2}
+  env = "bsuite:deep_sea/0"
+  rows = (learning._solved_row, learning._evaluated_row, learning._explored_row)
+  parts = [learning.Part(row, env, lines, limits, seeds=1) for row in rows]
+  (task,) = parts[0].grid().tasks()
+  completed = figures.CompletedTask(task.settings, task.compute(task.settings), 1.0, {})
+  figure = learning._figure("mine", "Mine", *parts)
+  solved, evaluated, explored = figure.table(figures.Table([completed])).split("\n\n")
+  assert "> 3 (> 3)" in solved and "mine" in solved and env in solved
+  assert "last evaluation" in evaluated
+  assert "0.00% to 70.76%" in explored  # Of three episodes, none.
 
 
 def test_a_goal_is_reached_and_then_kept_or_not():
@@ -43,7 +26,7 @@ def test_a_goal_is_reached_and_then_kept_or_not():
     results = {"evaluations": [[*returns]], "env_steps": [steps]}
     return figures.CompletedTask(
       {"env": "gym:CartPole-v1", "steps": 40, "seeds": [seed]},
-      {name: learning.np.array(x) for name, x in results.items()},
+      {name: np.array(x) for name, x in results.items()},
       60.0,
       {},
     )
@@ -56,4 +39,4 @@ def test_a_goal_is_reached_and_then_kept_or_not():
 
 def test_means_of_shares_have_exact_intervals():
   # Clopper and Pearson: 1 of 2 is in [1 - √0.975, √0.975].
-  assert learning._mean(learning.np.array([1.0, 0.0])) == "0.5 [0.0126, 0.987]"
+  assert learning._mean(np.array([1.0, 0.0])) == "0.5 [0.0126, 0.987]"
