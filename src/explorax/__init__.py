@@ -14,47 +14,25 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-  from explorax import (
-    agents,
-    environments,
-    experiments,
-    exploration,
-    losses,
-    networks,
-    papers,
-  )
-  from explorax.experiments.api import (
-    Agent,
-    Result,
-    evaluate,
-    load,
-    make_agent,
-    train,
-  )
-  from explorax.experiments.callbacks import StopTraining
-  from explorax.experiments.trained import Policy
+  from explorax import agents as agents
+  from explorax import environments as environments
+  from explorax import experiments as experiments
+  from explorax import exploration as exploration
+  from explorax import losses as losses
+  from explorax import networks as networks
+  from explorax import papers as papers
+  from explorax.experiments.api import Agent as Agent
+  from explorax.experiments.api import Result as Result
+  from explorax.experiments.api import evaluate as evaluate
+  from explorax.experiments.api import load as load
+  from explorax.experiments.api import make_agent as make_agent
+  from explorax.experiments.api import train as train
+  from explorax.experiments.callbacks import StopTraining as StopTraining
+  from explorax.experiments.trained import Policy as Policy
 
 __version__ = "0.1.0"
 
-__all__ = [
-  "Agent",
-  "Policy",
-  "Result",
-  "StopTraining",
-  "__version__",
-  "agents",
-  "environments",
-  "evaluate",
-  "experiments",
-  "exploration",
-  "load",
-  "losses",
-  "make_agent",
-  "networks",
-  "papers",
-  "train",
-]
-# Name → its module in `experiments`; the others are packages.
+# Name → its module in `experiments`.
 _HOMES = {
   **dict.fromkeys(
     ("Agent", "Result", "evaluate", "load", "make_agent", "train"), "api"
@@ -62,6 +40,10 @@ _HOMES = {
   "Policy": "trained",
   "StopTraining": "callbacks",
 }
+_PACKAGES = (
+  *("agents", "environments", "experiments", "exploration", "losses", "networks"),
+  "papers",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -69,10 +51,10 @@ def __getattr__(name: str) -> Any:
   if name in _HOMES:
     module = importlib.import_module(f"explorax.experiments.{_HOMES[name]}")
     return getattr(module, name)
-  if name in __all__:
+  if name in _PACKAGES:
     return importlib.import_module(f"explorax.{name}")
   raise AttributeError(f"module 'explorax' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-  return __all__
+  return [*_HOMES, *_PACKAGES, "__version__"]
