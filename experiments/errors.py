@@ -22,6 +22,7 @@ _EXTRAS = {
   **dict.fromkeys(("bsuite", "pandas"), "bsuite"),
   **dict.fromkeys(("ale_py", "cv2"), "atari"),
   "ray": "distributed",
+  "wandb": "wandb",
 }
 
 

@@ -76,7 +76,7 @@ def resolve(
   if isinstance(agent, types.Agent):
     return config, agent.config
   if config.has_user_agent:
-    return config, user_agents.settings(config.agent)
+    return config, {"module": config.agent.partition(":")[0]}
   preset = presets.find(config.agent)
   env = preset.environment_for(config.env)
   agent_config = settings_lib.apply(preset.config_for(env), config.settings)

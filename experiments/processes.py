@@ -37,10 +37,8 @@ def use_one_thread() -> None:
   """Makes jax compute on the CPU with one thread; call it before jax computes anything.
 
   Several processes, one for each core, are faster this way: if XLA splits a loop of
-  small computations over two threads, it waits for both of them in each one.
-
-  XLA's flags (`--xla_cpu_multi_thread_eigen`, `intra_op_parallelism_threads`) have no
-  effect on this; the environment variable for the size of its thread pool has.
+  small computations over two threads, it waits for both of them in each one. XLA's
+  flags have no effect on this; the variable for the size of its thread pool has.
   """
   import jax
 
@@ -71,10 +69,10 @@ def _is_prepared() -> bool:
   return is_private and bool(os.environ.get("RAY_AUTH_TOKEN"))
 
 
-def check_reachable(address: str | None) -> None:
+def _check_reachable(address: str) -> None:
   """Raises a SetUpError if nothing listens at a `host:port`; Ray would retry long."""
-  host, _, port = (address or "").rpartition(":")
-  if not host or not port.isdecimal() or "/" in host:
+  host, _, port = address.rpartition(":")
+  if not port.isdecimal() or "/" in host:
     return  # Ray resolves `auto` and `ray://…`.
   try:
     socket.create_connection((host, int(port)), timeout=5).close()
@@ -86,63 +84,60 @@ def check_reachable(address: str | None) -> None:
 
 
 @contextlib.contextmanager
-def connect(address: str | None, workers: int | None) -> Iterator[int]:
-  """Connects to Ray for the block; yields how many one-core tasks can run at a time.
+def connect(address: str | None, workers: int | None) -> Iterator[None]:
+  """Connects to Ray for the block.
 
   If this process is already connected to Ray, that connection is used and stays open.
 
   Args:
     address: of a cluster; None starts Ray on this machine.
-    workers: the largest number of tasks at a time; None: one per core.
+    workers: the number of tasks that must be able to run at a time, each on a core. A
+      Ray started here has at least so many, whatever the machine has.
 
   Raises:
-    SetUpError: if Ray cannot be started, or nothing answers at the address, or the
-      cluster has no cores.
+    SetUpError: if Ray cannot be started, nothing answers at the address, or the cluster
+      has too few cores.
   """
-  num_cores = len(os.sched_getaffinity(0))
   if "ray" in sys.modules and sys.modules["ray"].is_initialized():
-    yield workers or num_cores
-  elif address is not None:
-    check_reachable(address)
-    with _ray(
-      f"cannot join the Ray cluster of --ray_address={address}",
-      "RAY_AUTH_MODE, RAY_AUTH_TOKEN and Ray's version must be the cluster's",
-      address=address,
-    ) as ray:
-      num_cores = int(ray.cluster_resources().get("CPU", 0))
-      if not num_cores:
+    yield
+    return
+  num_cores, workers = len(os.sched_getaffinity(0)), workers or 1
+  with contextlib.ExitStack() as stack:
+    if address is not None:
+      _check_reachable(address)
+      arguments: dict[str, Any] = {"address": address}
+      where = f"of --ray_address={address} (with its RAY_AUTH_MODE and RAY_AUTH_TOKEN)"
+    else:
+      prepare()
+      if not _is_prepared():
         raise errors.SetUpError(
-          f"the Ray cluster of --ray_address={address} has no cores; add a machine "
-          "with `ray start --address`."
+          "Ray was imported before explorax could restrict it to this machine; import "
+          "it inside your functions, or start your own cluster and give its "
+          "--ray_address."
         )
-      yield min(num_cores, workers or num_cores)
-  else:
-    prepare()
-    if not _is_prepared():
-      raise errors.SetUpError(
-        "Ray was imported before explorax could restrict it to this machine; import it "
-        "inside your functions, or start your own cluster and give its --ray_address."
-      )
-    with (
-      tempfile.TemporaryDirectory(
+      folder = tempfile.TemporaryDirectory(
         prefix="explorax_", dir="/tmp", ignore_cleanup_errors=True
-      ) as folder,
-      _ray(
-        "Ray could not be started on this machine",
-        "try again when the machine is less busy",
-        address="local",
-        num_cpus=max(num_cores, workers or 1),
-        include_dashboard=False,
-        object_store_memory=_OBJECT_STORE_BYTES,
-        _temp_dir=f"{folder}/ray",
-      ),
-    ):
-      yield workers or num_cores
+      )
+      arguments = {
+        "address": "local",
+        "num_cpus": max(num_cores, workers),
+        "include_dashboard": False,
+        "object_store_memory": _OBJECT_STORE_BYTES,
+        "_temp_dir": f"{stack.enter_context(folder)}/ray",
+      }
+      where = "on this machine"
+    num_cores = _start(where, arguments)
+    stack.callback(sys.modules["ray"].shutdown)
+    if num_cores < workers:
+      raise errors.SetUpError(
+        f"the Ray cluster of --ray_address={address} has {num_cores} cores, and "
+        f"{workers} are needed; add a machine with `ray start --address`."
+      )
+    yield
 
 
-@contextlib.contextmanager
-def _ray(problem: str, remedy: str, **arguments: Any) -> Iterator[Any]:
-  """Ray, connected with these arguments, or a SetUpError with the problem."""
+def _start(where: str, arguments: dict[str, Any]) -> int:
+  """Starts or joins Ray; returns its number of cores."""
   import ray
 
   # Ray replaces the handler, and JAX warns that Ray forks, which uses no JAX of ours.
@@ -151,13 +146,10 @@ def _ray(problem: str, remedy: str, **arguments: Any) -> Iterator[Any]:
     with warnings.catch_warnings():
       warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
       ray.init(log_to_driver=False, configure_logging=False, **arguments)
+    return int(ray.cluster_resources().get("CPU", 0))
   except Exception as error:  # Ray raises a plain one if its start takes too long.
     why = str(error).strip().splitlines()[0].rstrip(".")
-    raise errors.SetUpError(f"{problem} ({why}); {remedy}.") from error
+    raise errors.SetUpError(f"cannot connect to Ray {where}: {why}.") from error
   finally:
     if threading.current_thread() is threading.main_thread():
       signal.signal(signal.SIGTERM, before)
-  try:
-    yield ray
-  finally:
-    ray.shutdown()

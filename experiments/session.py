@@ -339,13 +339,9 @@ def _call_runner(
     runner = importlib.import_module(_DISTRIBUTED)
   else:
     env_steps = hooks.restored.record["env_steps"] if hooks.restored else 0
-    hooks.on_activity(common.compiling("initialisation", env_steps))
-  arguments = parts.agent, parts.environment, config, hooks
-  second = parts.evaluation_environment
+    hooks.on_activity(common.COMPILING + "initialisation", env_steps)
+  keywords: dict[str, Any] = {"evaluation_environment": parts.evaluation_environment}
   if config.runner == config_lib.DEVICE:
-    results = device.run_seeds(
-      *arguments, params=parts.params, evaluation_environment=second
-    )
-  else:
-    results = [runner.run(*arguments, evaluation_environment=second)]
+    runner, keywords["params"] = device, parts.params
+  results = runner.run(parts.agent, parts.environment, config, hooks, **keywords)
   return dict(zip(config.seeds, results, strict=True))

@@ -111,8 +111,9 @@ def train(
     record.env_steps = episode.env_steps
     record.add_episode(episode)
 
-  def begin(activity: common.Activity) -> None:
-    if activity.name == common.EVALUATING:
+  def begin(activity: str, env_steps: int) -> None:
+    del env_steps
+    if activity == common.EVALUATING:
       record.measure()
 
   def ended() -> bool:

@@ -1,6 +1,6 @@
 """Loggers of a run beside its CSV files: TensorBoard, wandb and a user's own."""
 
-import importlib.util
+import math
 import os
 import pathlib
 import time
@@ -16,6 +16,7 @@ from explorax.experiments import errors, output
 from explorax.experiments.runners import common
 
 WANDB = "wandb"
+_NUMBER = "episode/number"  # The tag that only episodes have.
 # Seconds between two episodes in TensorBoard, which draws a thousand points of a curve
 # at most: a row takes 0.2 ms, and a run may end hundreds of episodes a second.
 _PERIOD = 0.005
@@ -31,19 +32,15 @@ class Logger(Protocol):
     """The run has ended."""
 
 
-# (content of config.json, directory of the run) → its logger.
-MakeLogger = Callable[[Mapping[str, Any], pathlib.Path], Logger]
-
-
-def find(name: str) -> MakeLogger:
+def find(name: str) -> Callable[[Mapping[str, Any], pathlib.Path], Logger]:
   """The function that makes the logger `wandb`, or `module:function`.
 
+  Its arguments are the content of config.json, and the directory of the run.
+
   Raises:
-    SetUpError: if it does not exist, or wandb is not installed.
+    ValueError: if it does not exist.
   """
   if name == WANDB:
-    if importlib.util.find_spec(WANDB) is None:
-      raise errors.SetUpError("wandb is missing: install explorax[wandb].")
     return Wandb
   if ":" not in name:
     raise errors.SetUpError(
@@ -51,20 +48,6 @@ def find(name: str) -> MakeLogger:
       "module:function for your own."
     )
   return notation.import_attribute(name, "logger")
-
-
-def make(name: str, record: Mapping[str, Any], directory: pathlib.Path) -> Logger:
-  """The logger of this name for a run; arguments as in `MakeLogger`.
-
-  Raises:
-    SetUpError: if it cannot be made.
-  """
-  try:
-    return find(name)(record, directory)
-  except Exception as error:
-    raise errors.SetUpError(
-      f"--logger={name} failed ({errors.describe(error)})."
-    ) from error
 
 
 class TensorBoard:
@@ -100,7 +83,7 @@ class TensorBoard:
       self._write(last_step + 1, session_log=started)
 
   def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
-    if "episode/number" in scalars:
+    if _NUMBER in scalars:
       if time.monotonic() < self._next:
         return
       self._next = time.monotonic() + self._period
@@ -143,36 +126,38 @@ class Wandb:
     self._run.finish()
 
 
-def episode_scalars(episode: common.Episode) -> dict[str, float]:
-  """Tag → value of a training episode; its return also under its policy."""
+def scalars(
+  row: common.Episode | common.LogRow | common.Evaluation,
+) -> dict[str, float]:
+  """Tag → value of a row.
+
+  The return of a training episode is also under its policy, and values of an evaluation
+  are means over its episodes.
+  """
+  if isinstance(row, common.Episode):
+    return {
+      "return": row.episode_return,
+      f"return/{row.policy}": row.episode_return,
+      "episode/length": row.episode_length,
+      _NUMBER: row.episode,
+      "speed/learner_updates": row.learner_updates,
+      "speed/steps_per_second": row.steps_per_second,
+      **{f"metrics/{name}": value for name, value in row.metrics.items()},
+    }
+  if isinstance(row, common.LogRow):
+    return {
+      "learner/updates": row.learner_updates,
+      "learner/steps_per_second": row.steps_per_second,
+      **{f"learner/{name}": value for name, value in row.metrics.items()},
+    }
+  metrics = [episode.metrics for episode in row.episodes]
   return {
-    "return": episode.episode_return,
-    f"return/{episode.policy}": episode.episode_return,
-    "episode/length": episode.episode_length,
-    "episode/number": episode.episode,
-    "speed/learner_updates": episode.learner_updates,
-    "speed/steps_per_second": episode.steps_per_second,
-    **{f"metrics/{name}": value for name, value in episode.metrics.items()},
-  }
-
-
-def learner_scalars(row: common.LogRow) -> dict[str, float]:
-  """Tag → value of a row of the log."""
-  return {
-    "learner/updates": row.learner_updates,
-    "learner/steps_per_second": row.steps_per_second,
-    **{f"learner/{name}": value for name, value in row.metrics.items()},
-  }
-
-
-def evaluation_scalars(evaluation: common.Evaluation) -> dict[str, float]:
-  """Tag → mean over the episodes of an evaluation."""
-  metrics: dict[str, list[float]] = {}
-  for episode in evaluation.episodes:
-    for name, value in episode.metrics.items():
-      metrics.setdefault(f"evaluation/metrics/{name}", []).append(value)
-  return {
-    "evaluation/return": evaluation.mean_return,
-    "evaluation/length": evaluation.mean_length,
-    **{tag: float(np.mean(values)) for tag, values in sorted(metrics.items())},
+    "evaluation/return": row.mean_return,
+    "evaluation/length": row.mean_length,
+    **{
+      f"evaluation/metrics/{name}": float(
+        np.mean([x.get(name, math.nan) for x in metrics])
+      )
+      for name in sorted(metrics[0])
+    },
   }

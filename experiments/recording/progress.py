@@ -31,23 +31,24 @@ class Progress:
     self._period = _PERIOD if console.is_terminal else _LINE_PERIOD
     self._shown_at = clock()
     self._began: tuple[float, float] | None = None  # Seconds, and the share done.
-    self._activity = common.Activity(common.ACTING, 0)
+    self._activity, self._env_steps = common.ACTING, 0
     self._ended: dict[int, int] = {}  # Seed → number of its finished episodes.
     self._row: common.Episode | common.LogRow | None = None  # The newest.
     self._returns = collections.deque[float](maxlen=curves.WINDOW)
     self._evaluation: float | None = None  # Mean return of the last evaluation.
 
-  def on_activity(self, activity: common.Activity) -> None:
+  def on_activity(self, activity: str, env_steps: int) -> None:
     """Shows what the runner does next: at once if it is new, else now and then.
 
     In a pipe only what it compiles is shown at once.
     """
-    is_new = activity.name != self._activity.name
-    self._activity = activity
+    is_new = activity != self._activity
+    self._activity, self._env_steps = activity, env_steps
     now = self._clock()
     if self._began is None:
       self._began = now, self._fraction()
-    is_urgent = is_new and (self._console.is_terminal or activity.compiles)
+    compiles = activity.startswith(common.COMPILING)
+    is_urgent = is_new and (self._console.is_terminal or compiles)
     if is_urgent or now - self._shown_at >= self._period:
       self._shown_at = now
       show = self._console.status if self._console.is_terminal else self._console.line
@@ -71,17 +72,16 @@ class Progress:
   def _fraction(self) -> float:
     """The share of the run that is done, in [0, 1]."""
     episodes = self._episodes / (self._config.episodes or math.inf)
-    return min(
-      1.0, max(episodes, self._activity.env_steps / (self._config.steps or math.inf))
-    )
+    return min(1.0, max(episodes, self._env_steps / (self._config.steps or math.inf)))
 
   def _parts(self, now: float, began: float, before: float) -> list[str]:
-    fraction, activity = self._fraction(), self._activity
-    parts = [f"{fraction:4.0%}", activity.name]
-    if activity.filled is not None:
-      parts[-1] += " ({:,} of {:,} steps)".format(*activity.filled)
-    parts.append(_count("episode", self._episodes, self._config.episodes))
-    parts.append(_count("step", activity.env_steps, self._config.steps))
+    fraction = self._fraction()
+    parts = [
+      f"{fraction:4.0%}",
+      self._activity,
+      _count("episode", self._episodes, self._config.episodes),
+      _count("step", self._env_steps, self._config.steps),
+    ]
     if self._row is not None and self._row.steps_per_second > 0:  # Not NaN.
       parts.append(f"{self._row.steps_per_second:,.0f} steps/s")
     if self._returns:

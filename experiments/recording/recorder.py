@@ -73,22 +73,22 @@ class Recorder:
         *seed, config, learner_metrics, last_steps
       )
     self._has_warned: set[type] = set()
+    self._weights: Mapping[int, Any] = {}
     self.evaluation_environment, self._filmed = evaluation_environment, None
     if config.video and config.num_seeds == 1:
       self._filmed = video.Filmed(evaluation_environment)
       self.evaluation_environment = self._filmed
-    self._weights: Mapping[int, Any] = {}
 
   def on_log(self, row: common.LogRow) -> None:
     """Records a row of the log."""
-    self._seeds[row.seed].write(rows.LEARNER, [row], loggers.learner_scalars(row))
+    self._seeds[row.seed].write(rows.LEARNER, [row], row)
 
   def on_episode(self, episode: common.Episode) -> None:
     """Records a training episode, and warns of what it shows, once in a run."""
     seed = self._seeds[episode.seed]
     metrics = bsuite_csv.continued(episode.metrics, seed.totals)
     episode = episode._replace(metrics=metrics)
-    seed.write(rows.METRICS, [episode], loggers.episode_scalars(episode))
+    seed.write(rows.METRICS, [episode], episode)
     for watch in seed.watches:
       message = watch(episode)
       if message and type(watch) not in self._has_warned:
@@ -98,9 +98,8 @@ class Recorder:
 
   def on_evaluation(self, evaluation: common.Evaluation) -> None:
     """Records an evaluation."""
-    scalars = loggers.evaluation_scalars(evaluation)
     seed = self._seeds[evaluation.seed]
-    seed.write(rows.EVALUATION, evaluation.episodes, scalars)
+    seed.write(rows.EVALUATION, evaluation.episodes, evaluation)
     if self._filmed is not None:
       self._filmed.on_evaluation(evaluation)
 
@@ -158,7 +157,7 @@ class _SeedRecorder:
     path, (last_step, evaluated_at) = directory.path, last_steps or (None, None)
     self._loggers: list[loggers.Logger] = []
     if config.logger is not None:
-      self._loggers.append(loggers.make(config.logger, record, path))
+      self._loggers.append(loggers.find(config.logger)(record, path))
     later = set(learner_metrics)
     self._files = {
       rows.METRICS: rows.CsvFile(path / rows.METRICS, later, last_step),
@@ -172,12 +171,13 @@ class _SeedRecorder:
       self.totals = bsuite_csv.last_totals(rows.read(path / rows.METRICS))
     self._loggers.append(loggers.TensorBoard(path, last_step, config.num_seeds))
 
-  def write(self, name: str, new: Sequence[Any], scalars: Mapping[str, float]) -> None:
-    """Appends rows to the file `name`, and passes their scalars to the loggers."""
+  def write(self, name: str, new: Sequence[Any], event: Any) -> None:
+    """Appends rows to the file `name`, and passes their event to the loggers."""
     for row in new:
       self._files[name](row)
+    scalars = loggers.scalars(event)
     for logger in self._loggers:
-      logger(scalars, new[-1].env_steps)
+      logger(scalars, event.env_steps)
 
   def close(self, params: Any) -> None:
     """Closes files and loggers, and saves the weights, unless they are None."""

@@ -27,33 +27,9 @@ _MAX_UPDATES = 1000
 # Separates the key of evaluations from all keys that training splits from its own.
 _EVALUATION_KEY = 0x6576616C
 
-# What a runner does, for the progress line.
-FILLING, ACTING, EVALUATING = "filling replay", "acting", "evaluating"
-_COMPILING = "compiling "
-
-
-class Activity(NamedTuple):
-  """What a runner does now.
-
-  Attributes:
-    name: one of the names above, or of what it compiles.
-    env_steps: environment steps so far.
-    filled: how many environment steps replay holds, and how many it needs before the
-      first update; None once it has them.
-  """
-
-  name: str
-  env_steps: int
-  filled: tuple[int, int] | None = None
-
-  @property
-  def compiles(self) -> bool:
-    return self.name.startswith(_COMPILING)
-
-
-def compiling(what: str, env_steps: int) -> Activity:
-  """Compiling something, which may take a minute."""
-  return Activity(_COMPILING + what, env_steps)
+# What a runner does, for the progress line; the first time, it may compile for long.
+FILLING, ACTING, EVALUATING = "filling replay", "acting and learning", "evaluating"
+COMPILING = "compiling: "
 
 
 class Episode(NamedTuple):
@@ -130,7 +106,8 @@ class Hooks:
   """What a runner calls while it runs.
 
   Attributes:
-    on_activity: with what the run does next, before each piece of it.
+    on_activity: with what the run does next, and the environment steps so far, before
+      each piece of it.
     on_log: every `log_every` environment steps.
     on_episode, on_evaluation: after each of them.
     on_failure: when an exception ends the run, with the last good weights of each seed.
@@ -142,7 +119,7 @@ class Hooks:
       it has found a checkpoint, the run resumes from it.
   """
 
-  on_activity: Callable[[Activity], None] = lambda activity: None
+  on_activity: Callable[[str, int], None] = lambda activity, env_steps: None
   on_log: Callable[[LogRow], None] = lambda row: None
   on_episode: Callable[[Episode], None] = lambda episode: None
   on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None
@@ -199,10 +176,9 @@ class Pace:
     updates, self._due = divmod(self._due, self._ratio.denominator)
     return updates
 
-  def filled(self, env_steps: int) -> tuple[int, int] | None:
-    """See `Activity`, for the step after `env_steps`."""
-    stored = env_steps - self._empty_at
-    return (stored, self._min_size) if stored + 1 < self._min_size else None
+  def is_filling(self, env_steps: int) -> bool:
+    """Whether no update is due after the step that follows `env_steps`."""
+    return env_steps - self._empty_at + 1 < self._min_size
 
   def begin_empty(self, env_steps: int) -> None:
     """Replay was emptied: updates wait until it is filled again."""

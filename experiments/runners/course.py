@@ -99,8 +99,8 @@ class Run(abc.ABC):
 
   @property
   @abc.abstractmethod
-  def filled(self) -> tuple[int, int] | None:
-    """See `common.Activity`."""
+  def activity(self) -> str:
+    """What `advance` does next: `common.FILLING` or `common.ACTING`."""
 
   @abc.abstractmethod
   def advance(self) -> None:
@@ -129,11 +129,6 @@ class Run(abc.ABC):
   @abc.abstractmethod
   def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     """Resumes from a state of `save`; the attributes of this class have resumed."""
-
-  @property
-  def program(self) -> str:
-    """Of which program `advance` is the next call; the first one compiles it."""
-    return "acting" if self.filled else "learning"
 
   @property
   def is_done(self) -> bool:
@@ -232,7 +227,7 @@ class RunControl:
     self._run = run
     self._config = config
     self._hooks = hooks
-    self._compiled: set[str] = set()  # The programs that this process has called.
+    self._compiled: set[str] = set()  # What this process has done before.
     self._at_exit = contextlib.ExitStack()
     self._evaluations: list[loop.EnvironmentLoop] = []  # Of each seed.
     # When each seed was last evaluated, in environment steps.
@@ -288,13 +283,11 @@ class RunControl:
       self._evaluate()
     if self._is_complete or self._hooks.stop():
       return False
-    filled, program = run.filled, run.program
-    name = common.FILLING if filled else common.ACTING
-    activity = common.Activity(name, run.env_steps, filled)
-    if program not in self._compiled:
-      self._compiled.add(program)
-      activity = common.compiling(program, run.env_steps)
-    self._hooks.on_activity(activity)
+    activity = run.activity
+    if activity not in self._compiled:
+      self._compiled.add(activity)
+      activity = common.COMPILING + activity
+    self._hooks.on_activity(activity, run.env_steps)
     return True
 
   @property
@@ -322,9 +315,9 @@ class RunControl:
     for index in range(len(self._evaluations)):
       if self._evaluated_at[index] == run.env_steps:
         continue
-      hooks.on_activity(common.Activity(common.EVALUATING, run.env_steps))
+      hooks.on_activity(common.EVALUATING, run.env_steps)
       started = run.clock.seconds
-      episodes = self._play_all(index)
+      episodes = self._play(index)
       seconds = run.clock.seconds - started
       run.clock.leave_out(seconds)
       if episodes is None:
@@ -335,55 +328,47 @@ class RunControl:
       self._evaluated_at[index] = run.env_steps
     return True
 
-  def _play_all(self, index: int) -> list[common.EvaluationEpisode] | None:
+  def _play(self, index: int) -> list[common.EvaluationEpisode] | None:
     """Plays the episodes of a seed's evaluation; None if the run is to stop.
 
     The only evaluation of a run takes at most a tenth of its steps, so that it costs
     little where episodes are long.
     """
-    config, max_steps = self._config, MAX_STEPS
-    if config.eval_every is None and config.eval_steps is None:
-      max_steps = max(_FEW_STEPS, int(_SHARE * self._run.env_steps))
-    episodes: list[common.EvaluationEpisode] = []
-    num_steps, is_long_enough = 0, False
-    while not is_long_enough:
-      episode = self._play(index, len(episodes) + 1, max_steps)
-      if episode is None:
-        return None
-      episodes.append(episode)
-      num_steps += episode.episode_length
-      if config.eval_steps is not None:
-        is_long_enough = num_steps >= config.eval_steps
-      else:
-        has_all = len(episodes) >= config.eval_episodes
-        is_long_enough = has_all or num_steps >= max_steps
-    return episodes
-
-  def _play(
-    self, index: int, number: int, max_steps: int
-  ) -> common.EvaluationEpisode | None:
-    """Plays an episode, left after so many steps; None if the run is to stop."""
+    config, env_steps = self._config, self._run.env_steps
     evaluation = self._evaluations[index]
     slot, actor = evaluation.slots[0], evaluation.actor
-    # Schedules depend on the steps of training; the actor counts on from there.
-    actor.env_steps = self._run.env_steps
-    actor.update(wait=True)
-    while not (ended := evaluation.step()) and slot.tracker.length < max_steps:
-      if self._hooks.stop():
+    max_steps, most_steps = MAX_STEPS, math.inf
+    most_episodes: float = config.eval_episodes
+    if config.eval_steps is not None:
+      most_episodes, most_steps = math.inf, config.eval_steps
+    elif config.eval_every is None:
+      most_steps = max_steps = max(_FEW_STEPS, int(_SHARE * env_steps))
+    episodes: list[common.EvaluationEpisode] = []
+    num_steps = 0
+    while len(episodes) < most_episodes and num_steps < most_steps:
+      # Schedules depend on the steps of training; the actor counts on from there.
+      actor.env_steps = env_steps
+      actor.update(wait=True)
+      while not (ended := evaluation.step()) and slot.tracker.length < max_steps:
+        if self._hooks.stop():
+          evaluation.leave_episodes()
+          return None
+      if not ended:
         evaluation.leave_episodes()
-        return None
-    metrics = environments.episode_metrics(slot.environment)
-    metrics["left"] = float(not ended)
-    if not ended:
-      evaluation.leave_episodes()
-    return common.EvaluationEpisode(
-      self._run.env_steps,
-      number,
-      slot.tracker.episode_return,
-      slot.tracker.length,
-      metrics,
-      self._config.seeds[index],
-    )
+      metrics = environments.episode_metrics(slot.environment)
+      metrics["left"] = float(not ended)
+      num_steps += slot.tracker.length
+      episodes.append(
+        common.EvaluationEpisode(
+          env_steps=env_steps,
+          episode=len(episodes) + 1,
+          episode_return=slot.tracker.episode_return,
+          episode_length=slot.tracker.length,
+          metrics=metrics,
+          seed=config.seeds[index],
+        )
+      )
+    return episodes
 
   def _save(self, checkpoints: checkpoint_lib.Checkpointer) -> None:
     run = self._run

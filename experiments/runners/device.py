@@ -6,8 +6,8 @@ the device. With environments that the host steps in batches, acting and steppin
 turns.
 """
 
-import fractions
 import math
+import types as python_types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -31,31 +31,12 @@ from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import common, course, device_program
 
-# Finer ratios of updates per step are rounded with environments on the host.
-_MAX_DENOMINATOR = 10**6
-
 Environment: TypeAlias = (
   dm_env.Environment | jax_types.Environment | batched_types.BatchedEnvironment
 )
 
 
 def run(
-  agent: types.Agent,
-  environment: Environment,
-  config: config_lib.RunConfig,
-  hooks: common.Hooks = common.NO_HOOKS,
-  *,
-  evaluation_environment: dm_env.Environment | None = None,
-) -> common.Result:
-  """`run_seeds` with one seed; returns its result."""
-  second = evaluation_environment
-  (result,) = run_seeds(
-    agent, environment, config, hooks, evaluation_environment=second
-  )
-  return result
-
-
-def run_seeds(
   agent: types.Agent,
   environment: Environment,
   config: config_lib.RunConfig,
@@ -193,11 +174,9 @@ class DeviceRun(course.Run):
     return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
 
   @property
-  def filled(self) -> tuple[int, int] | None:
-    stored, needed = self.steps - self.empty_steps, self.fill_steps
-    if stored >= needed:
-      return None
-    return stored * self._num_envs, needed * self._num_envs
+  def activity(self) -> str:
+    is_filling = self.steps - self.empty_steps < self.fill_steps
+    return common.FILLING if is_filling else common.ACTING
 
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     groups = {
@@ -242,15 +221,14 @@ class DeviceRun(course.Run):
     return self.metrics
 
   def make_evaluation_actors(self) -> list[actor_lib.Actor]:
-    builder = builder_lib.Builder(self._agent)
-    return [
-      builder.make_actor(
-        common.evaluation_key(jax.random.PRNGKey(seed), self.resumed_at),
-        _WeightsOfSeed(self, index),
-        evaluation=True,
+    builder, actors = builder_lib.Builder(self._agent), []
+    for index, seed in enumerate(self._seeds):
+      key = common.evaluation_key(jax.random.PRNGKey(seed), self.resumed_at)
+      source = python_types.SimpleNamespace(
+        get_variables=lambda names, i=index: [self.weights_of(i) for _ in names]
       )
-      for index, seed in enumerate(self._seeds)
-    ]
+      actors.append(builder.make_actor(key, source, evaluation=True))
+    return actors
 
   def weights_of(self, index: int) -> types.Params:
     """The weights of a seed, on the device."""
@@ -334,17 +312,6 @@ class DeviceRun(course.Run):
     return ""
 
 
-class _WeightsOfSeed:
-  """A variable source of the weights of one seed."""
-
-  def __init__(self, run: DeviceRun, index: int):
-    self._run = run
-    self._index = index
-
-  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    return [self._run.weights_of(self._index) for _ in names]
-
-
 class ScannedRun(DeviceRun):
   """A run whose environments are on the device."""
 
@@ -365,8 +332,8 @@ class ScannedRun(DeviceRun):
     self._own = own
 
   @property
-  def program(self) -> str:
-    return "acting and learning"
+  def activity(self) -> str:
+    return common.ACTING  # One program does all.
 
   def own_environment(self, index: int) -> dm_env.Environment | None:
     if not self._own:
@@ -467,15 +434,12 @@ class SteppedRun(DeviceRun):
     on_episode: Callable[[common.Episode], None],
   ):
     num_envs = environment.num_envs
-    self._updates_per_step = common.updates_per_step(
-      agent.replay, num_envs, _MAX_DENOMINATOR, device_program.MAX_UPDATES
-    )
     most = _max_steps(config, num_envs)
     self._program = device_program.make_stepped(agent, num_envs, most)
     state = self._program.init(jax.random.PRNGKey(config.seed), environment.reset())
     super().__init__(agent, num_envs, state, config, on_episode)
     self._environment = environment
-    self._due = fractions.Fraction(0)  # Updates.
+    self._pace, self._due = common.Pace(agent.replay), 0  # Updates.
     self._update = self._program.no_update(self.state)
     self._reports = True
 
@@ -492,8 +456,8 @@ class SteppedRun(DeviceRun):
     self._learn()
     step = self._environment.recv()
     has_ended = self._observe(action, step)
-    if self.steps - self.empty_steps > self.fill_steps:
-      self._due += self._updates_per_step
+    is_filled = self.steps - self.empty_steps > self.fill_steps
+    self._due = self._pace.step(self.env_steps, is_filled, self._num_envs)
     if self.is_done:
       self._learn()
     self._reports = has_ended or self.steps % device_program.MIN_STEPS_PER_REPORT == 0
@@ -503,8 +467,8 @@ class SteppedRun(DeviceRun):
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     self.check_finite()
     snapshot = super().save(with_replay=with_replay)
-    due = [self._due.numerator, self._due.denominator]
-    return snapshot._replace(counts={**snapshot.counts, "due": due})
+    counts = {**snapshot.counts, "pace": self._pace.save(), "due": self._due}
+    return snapshot._replace(counts=counts)
 
   def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     """Resumes from a checkpoint, at the start of an episode in each environment.
@@ -513,8 +477,12 @@ class SteppedRun(DeviceRun):
     """
     first, episodes = self.state.timesteps, self.state.episodes
     super().restore(checkpoint)
-    if checkpoint.record["counts"]["replay"]:
-      self._due = fractions.Fraction(*checkpoint.record["counts"]["due"])
+    counts = checkpoint.record["counts"]
+    if counts["replay"]:
+      self._pace.restore(counts["pace"])
+      self._due = counts["due"]
+    else:
+      self._pace.begin_empty(self.env_steps)
     (metrics,) = self.metrics
     update = self._program.no_update(self.state, self.updates)
     latest = {name: jnp.float32(value) for name, value in metrics.items()}
@@ -524,10 +492,10 @@ class SteppedRun(DeviceRun):
 
   def _learn(self) -> None:
     """Starts the updates that are due without waiting for them."""
-    for _ in range(math.floor(self._due)):
+    for _ in range(self._due):
       self.state, self._update = self._program.update(self.state, self._update)
       self.updates += 1
-    self._due %= 1
+    self._due = 0
     if not self.updates:
       return
     self.clock.mark_warm(self.env_steps)

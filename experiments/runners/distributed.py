@@ -25,7 +25,6 @@ from explorax.agents.replay import calls as calls_lib
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.environments import errors as environment_errors
-from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
 from explorax.experiments import processes
@@ -35,7 +34,6 @@ _SLICE = 64  # Environment steps of an actor between two of its answers,
 _SECONDS = 1.0  # and seconds, so that slow environments also answer often.
 _PATIENCE = 300.0  # Seconds after which an actor that does not answer is replaced.
 _SECONDS_TO_WAIT = 0.2  # Between two checks of whether the run has been stopped.
-_MAX_FAILURES = 3  # Of an actor, in a row, that end the run.
 
 
 def run(
@@ -45,7 +43,7 @@ def run(
   hooks: common.Hooks,
   *,
   evaluation_environment: dm_env.Environment | None = None,
-) -> common.Result:
+) -> list[common.Result]:
   """Trains with `config.num_actors` acting processes; see `local.run`.
 
   Each of them acts in `config.num_envs` environments. An actor that dies, or does not
@@ -72,24 +70,17 @@ def run(
       "module:function, which each actor makes."
     )
   with contextlib.ExitStack() as stack:
-    num_actors = config.num_actors or 1
-    cores = stack.enter_context(processes.connect(config.ray_address, num_actors))
-    if cores < num_actors:
-      raise run_errors.SetUpError(
-        f"--num_actors={num_actors}, but the Ray cluster of "
-        f"--ray_address={config.ray_address} has {cores} cores; each actor needs one."
-      )
+    stack.enter_context(processes.connect(config.ray_address, config.num_actors or 1))
     replay = local.make_replay(agent, config, hooks)
     stack.callback(replay.close)
     distributed = DistributedRun(agent, replay, config, hooks)
     stack.callback(distributed.close)
     control = course.RunControl(distributed, config, hooks, evaluation_environment)
-    (result,) = control.train()
-    return result
+    return control.train()
 
 
 class ActingError(Exception):
-  """An exception in an actor, in words."""
+  """An exception in an actor, in words: most cannot be unpickled elsewhere."""
 
 
 class Slice(NamedTuple):
@@ -107,103 +98,84 @@ class Slice(NamedTuple):
   num_steps: int
 
 
-class _Weights:
-  """A variable source of the weights that the run has handed out last."""
-
-  def __init__(self) -> None:
-    self._reference: Any = None
-    self._weights: types.Params = None
-
-  def take(self, reference: Any) -> bool:
-    """Fetches weights unless it has them; returns whether they are new."""
-    is_new = reference != self._reference
-    if is_new:
-      self._weights = jax.device_put(ray.get(reference))
-      self._reference = reference
-    return is_new
-
-  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
-    return [self._weights for _ in names]
-
-
 class RolloutActor:
   """Acts in its environments; a Ray actor."""
 
-  def __init__(
-    self,
-    agent_and_make: bytes,
-    path: Sequence[str],
-    config: config_lib.RunConfig,
-    start: int,
-  ):
-    """Takes what `act` needs; the first call of `act` makes it.
+  def __init__(self, agent_and_make: bytes, path: Sequence[str], *place: Any):
+    """Takes what `act` needs; its first call makes the loop.
 
     Args:
       agent_and_make: the pickled agent and `make_environment`.
       path: where to find the user's modules, beside this process's own `sys.path`.
-      config: of the run.
-      start: how many actors the run had started before; of the first ones, their
-        numbers. It distinguishes the random numbers of actors and environments.
+      *place: the run's config, the number of the actor, and the environment steps of
+        the run so far: they make the random numbers of actors and environments differ.
     """
     processes.use_one_thread()
     sys.path += [folder for folder in path if folder not in sys.path]
-    self._agent_and_make, self._config, self._start = agent_and_make, config, start
+    self._agent_and_make, self._place = agent_and_make, place
     self._loop: loop.EnvironmentLoop | None = None
+    self._weights: types.Params = None
+    self._version: int | None = None
 
   def act(
-    self, number: int, weights: list[Any], env_steps: int, num_steps: int
+    self, weights: types.Params, version: int, env_steps: int, num_steps: int
   ) -> Slice:
     """Plays a slice.
 
     Args:
-      number: of the actor, among those of the run.
-      weights: a list of Ray's reference to them; a bare one would be dereferenced.
+      weights: to act with, on the host.
+      version: of the weights.
       env_steps: of the run so far, for schedules.
       num_steps: at most so many, rounded up to a step of all environments.
 
     Raises:
-      ActingError: for any exception, as most cannot be unpickled elsewhere.
+      ActingError: for any exception.
     """
     try:
       if self._loop is None:
-        self._loop = self._make_loop(number)
-      return self._act(self._loop, weights[0], env_steps, num_steps)
+        self._loop = self._make_loop(*self._place)
+      if version != self._version:
+        self._version, self._weights = version, jax.device_put(weights)
+        self._loop.actor.fetch()
+      return self._play(self._loop, env_steps, num_steps)
     except Exception as error:
       line = environment_errors.users_line(error)
-      raise ActingError(
-        run_errors.describe(error) + (f" ({line})" if line else "")
-      ) from error
+      text = run_errors.describe(error) + (f" ({line})" if line else "")
+      raise ActingError(text) from error
 
-  def _make_loop(self, number: int) -> loop.EnvironmentLoop:
+  def get_variables(self, names: Sequence[str]) -> list[types.Params]:
+    return [self._weights for _ in names]
+
+  def _make_loop(
+    self, config: config_lib.RunConfig, number: int, since: int
+  ) -> loop.EnvironmentLoop:
     # Unpickling an agent's arrays initialises jax.
     agent, make_environment = ray.cloudpickle.loads(self._agent_and_make)
-    num_envs, num_actors = self._config.num_envs or 1, self._config.num_actors or 1
-    self._weights = _Weights()
+    num_envs, num_actors = config.num_envs or 1, config.num_actors or 1
     self._recorders = [calls_lib.CallRecorder() for _ in range(num_envs)]
-    actor_key, _ = jax.random.split(jax.random.PRNGKey(self._config.seed))
+    key, _ = jax.random.split(jax.random.PRNGKey(config.seed))
+    for part in (number, since):
+      key = jax.random.fold_in(key, part)
+    ids = range(num_envs * number, num_envs * (number + 1))
     actor = actor_lib.Actor(
       agent,
       agent.actor(),
-      self._weights,
-      jax.random.fold_in(actor_key, self._start),
+      self,
+      key,
       [adder_lib.WindowAdder(agent, recorder) for recorder in self._recorders],
-      actor_ids=range(num_envs * number, num_envs * (number + 1)),
+      actor_ids=ids,
       num_actors=num_envs * num_actors,
     )
-    numbers = range(num_envs * self._start, num_envs * (self._start + 1))
-    made = [make_environment(common.TRAINING, number) for number in numbers]
+    unused = num_envs * num_actors * since  # Numbers of other actors are below it.
+    made = [make_environment(common.TRAINING, unused + i) for i in ids]
     return loop.EnvironmentLoop(made, actor)
 
-  def _act(
-    self, own: loop.EnvironmentLoop, weights: Any, env_steps: int, num_steps: int
-  ) -> Slice:
-    actor, until, episodes = own.actor, time.monotonic() + _SECONDS, []
-    actor.env_steps, played = env_steps, 0
-    if self._weights.take(weights):
-      actor.fetch()
+  def _play(self, own: loop.EnvironmentLoop, env_steps: int, num_steps: int) -> Slice:
+    until, played, episodes = time.monotonic() + _SECONDS, 0, []
+    own.actor.env_steps = env_steps
     while played < num_steps and (not played or time.monotonic() < until):
       ended = own.step()
-      played = actor.env_steps - env_steps
+      played = own.actor.env_steps - env_steps
       for slot in (own.slots[env] for env in ended):
         metrics = environments.episode_metrics(slot.environment)
         episodes.append((played, slot.tracker, metrics))
@@ -235,9 +207,7 @@ class DistributedRun(local.LocalRun):
     self._writers = [
       [replay.writer() for _ in range(self._num_envs)] for _ in range(self._num_actors)
     ]
-    self._num_starts = 0  # Of actors, over all processes of the run.
-    self._actors: list[Any] = []
-    self._failures = [0] * self._num_actors  # In a row.
+    self._actors: dict[int, Any] = {}
     self._asked: dict[Any, _Asked] = {}  # Ray's reference to the slice → which.
     self._weights: Any = None  # Ray's reference.
     self._published = (-1, 0)  # The updates and steps when it was made.
@@ -247,47 +217,36 @@ class DistributedRun(local.LocalRun):
     return True
 
   def advance(self) -> None:
-    """Stores a slice, if one is ready, and makes the updates that are due then."""
+    """Stores the slices that are ready, and makes the updates that are due then."""
     for number in range(len(self._actors), self._num_actors):
-      self._actors.append(self._start_actor())
-      self._ask(number)
-    ready, _ = ray.wait([*self._asked], timeout=_SECONDS_TO_WAIT)
+      self._start(number)
+    ready, waiting = ray.wait([*self._asked], timeout=_SECONDS_TO_WAIT)
     for reference in ready:
       number = self._asked.pop(reference).number
       try:
-        played = ray.get(reference)
+        self._store(number, ray.get(reference))
       except ray.exceptions.RayTaskError as error:
         raise ActingError(f"actor {number} stopped: {error.cause}") from error
       except ray.exceptions.RayError:
         self._replace(number, "died (it was killed, ran out of memory or crashed)")
-      else:
-        self._failures[number] = 0
-        self._store(number, played)
-    now = time.monotonic()
-    for reference, asked in [*self._asked.items()]:
-      if reference not in ready and now - asked.since > _PATIENCE:
-        del self._asked[reference]
-        self._replace(asked.number, f"did not answer for {_PATIENCE:.0f} s")
+    for reference in waiting:
+      if time.monotonic() - self._asked[reference].since > _PATIENCE:
+        number = self._asked.pop(reference).number
+        self._replace(number, f"did not answer for {_PATIENCE:.0f} s")
 
   def close(self) -> None:
     """Ends the actors."""
-    for actor in self._actors:
+    for actor in self._actors.values():
       ray.kill(actor)
 
-  def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
-    snapshot = super().save(with_replay=with_replay)
-    counts = {**snapshot.counts, "num_starts": self._num_starts}
-    return snapshot._replace(counts=counts)
-
-  def restore(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
-    super().restore(checkpoint)
-    self._num_starts = checkpoint.record["counts"]["num_starts"]
-
-  def _start_actor(self) -> Any:
-    start, self._num_starts = self._num_starts, self._num_starts + 1
+  def _start(self, number: int) -> None:
+    """Starts an actor, and asks it for a slice."""
     remote = ray.remote(RolloutActor).options(num_cpus=1)
     path = [folder or os.getcwd() for folder in sys.path]
-    return remote.remote(self._agent_and_make, path, self._config, start)
+    self._actors[number] = remote.remote(
+      self._agent_and_make, path, self._config, number, self.env_steps
+    )
+    self._ask(number)
 
   def _ask(self, number: int) -> None:
     """Asks an actor for a slice, as long as the run needs one."""
@@ -297,20 +256,16 @@ class DistributedRun(local.LocalRun):
       num_steps = min(num_steps, self._config.steps - self.env_steps - under_way)
     if num_steps <= 0:
       return
-    reference = self._actors[number].act.remote(
-      number, [self._newest_weights()], self.env_steps, num_steps
-    )
-    rounded = self._num_envs * math.ceil(num_steps / self._num_envs)
-    self._asked[reference] = _Asked(number, rounded, time.monotonic())
-
-  def _newest_weights(self) -> Any:
-    """Ray's reference to the weights, which are published once their period is over."""
     updates, steps = self._published
     is_over = self.env_steps - steps >= self._agent.actor_update_period
     if updates < 0 or (is_over and updates != self._learner.num_updates):
       self._weights = ray.put(self.weights()[0])
       self._published = self._learner.num_updates, self.env_steps
-    return self._weights
+    reference = self._actors[number].act.remote(
+      self._weights, self._published[0], self.env_steps, num_steps
+    )
+    rounded = self._num_envs * math.ceil(num_steps / self._num_envs)
+    self._asked[reference] = _Asked(number, rounded, time.monotonic())
 
   def _store(self, number: int, played: Slice) -> None:
     """Takes a slice; its actor plays the next one while this process learns."""
@@ -329,9 +284,5 @@ class DistributedRun(local.LocalRun):
     ray.kill(self._actors[number])
     for writer in self._writers[number]:
       writer.end_episode()
-    self._failures[number] += 1
-    if self._failures[number] == _MAX_FAILURES:
-      raise ActingError(f"actor {number} {why}, {_MAX_FAILURES} times in a row")
     self._on_message(f"actor {number} {why}; another one takes its place.")
-    self._actors[number] = self._start_actor()
-    self._ask(number)
+    self._start(number)

@@ -33,7 +33,7 @@ def run(
   hooks: common.Hooks = common.NO_HOOKS,
   *,
   evaluation_environment: dm_env.Environment | None = None,
-) -> common.Result:
+) -> list[common.Result]:
   """Trains an agent; see `course.RunControl` for its end and its evaluations.
 
   A run resumes from a checkpoint with new episodes. Of an episode that was open then,
@@ -50,7 +50,7 @@ def run(
       `course.RunControl`.
 
   Returns:
-    The result of the run.
+    The result of the only seed.
 
   Raises:
     ImportError: if the config asks for Reverb and it cannot be imported.
@@ -61,8 +61,7 @@ def run(
     stack.callback(replay.close)
     training = _environments(environment, config, hooks, stack)
     local = LocalRun(agent, training, replay, config, hooks.on_episode)
-    (result,) = course.RunControl(local, config, hooks, evaluation_environment).train()
-    return result
+    return course.RunControl(local, config, hooks, evaluation_environment).train()
 
 
 def make_replay(
@@ -152,8 +151,9 @@ class LocalRun(course.Run):
     return not self._loop.in_episode
 
   @property
-  def filled(self) -> tuple[int, int] | None:
-    return self._pace.filled(self.env_steps)
+  def activity(self) -> str:
+    is_filling = self._pace.is_filling(self.env_steps)
+    return common.FILLING if is_filling else common.ACTING
 
   def advance(self) -> None:
     """Acts, stores and learns: a step of each environment, and the updates due then."""

@@ -6,13 +6,9 @@ update(timestep, action, new_timestep) → None
 Such an agent cannot be saved: an interrupted run starts again.
 """
 
-import functools
-import hashlib
 import inspect
 import operator
-import pathlib
 import random
-import sys
 from typing import Any
 
 import dm_env
@@ -21,25 +17,6 @@ import numpy as np
 from explorax import environments, notation
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import common, course
-
-_DIGITS = 16  # Of a checksum.
-
-
-def settings(name: str) -> dict[str, Any]:
-  """What distinguishes versions of the agent: a checksum of source code.
-
-  It covers the named module, and the module that defines the function.
-  """
-  function = notation.import_attribute(name, "agent")
-  while isinstance(function, functools.partial):
-    function = function.func
-  module = name.partition(":")[0]
-  checksum = hashlib.sha256()
-  for each in dict.fromkeys((module, getattr(function, "__module__", module))):
-    path = getattr(sys.modules.get(each), "__file__", None)
-    if path is not None:
-      checksum.update(pathlib.Path(path).read_bytes())
-  return {"module": module, "source": checksum.hexdigest()[:_DIGITS]}
 
 
 def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
@@ -79,7 +56,7 @@ def run(
   hooks: common.Hooks = common.NO_HOOKS,
   *,
   evaluation_environment: None = None,
-) -> common.Result:
+) -> list[common.Result]:
   """bsuite's own loop (`bsuite/baselines/experiment.py`), with a check of actions.
 
   Args:
@@ -110,20 +87,18 @@ def run(
       "seed": config.seed,
     }
 
+  timestep, tracker = dm_env.termination(0.0, None), common.EpisodeTracker()
   while not is_complete() and not hooks.stop():
-    hooks.on_activity(common.Activity(common.ACTING, env_steps))
-    timestep, tracker = environment.reset(), common.EpisodeTracker()
-    while not timestep.last() and not is_complete():
-      action = _legal(agent.select_action(timestep), num_actions)
-      new_timestep = environment.step(action)
-      agent.update(timestep, action, new_timestep)
-      timestep = new_timestep
-      tracker.stepped(timestep.reward)
-      env_steps += 1
-      if env_steps % config.log_every == 0:
-        hooks.on_log(common.LogRow(**columns(), metrics={}))
-      if hooks.stop():
-        break
+    if timestep.last():
+      hooks.on_activity(common.ACTING, env_steps)
+      timestep, tracker = environment.reset(), common.EpisodeTracker()
+    action = _legal(agent.select_action(timestep), num_actions)
+    before, timestep = timestep, environment.step(action)
+    agent.update(before, action, timestep)
+    tracker.stepped(timestep.reward)
+    env_steps += 1
+    if env_steps % config.log_every == 0:
+      hooks.on_log(common.LogRow(**columns(), metrics={}))
     if timestep.last():
       episodes += 1
       hooks.on_episode(
@@ -136,7 +111,7 @@ def run(
           metrics=environments.episode_metrics(environment),
         )
       )
-  return common.Result(
+  result = common.Result(
     weights=None,
     env_steps=env_steps,
     episodes=episodes,
@@ -144,6 +119,7 @@ def run(
     steps_per_second=clock.steps_per_second(env_steps),
     interrupted=not is_complete(),
   )
+  return [result]
 
 
 def _legal(action: Any, num_actions: int) -> int:

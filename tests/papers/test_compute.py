@@ -19,7 +19,7 @@ def test_a_steps_time_is_that_of_the_second_half_without_the_evaluation(monkeypa
       hooks.on_episode(modules.SimpleNamespace(seed=0, env_steps=steps))
       if steps < 1000:
         hooks.ended()
-    hooks.on_activity(common.Activity(common.EVALUATING, 1000))
+    hooks.on_activity(common.EVALUATING, 1000)
     now += 50.0
     hooks.ended()
     return {0: modules.SimpleNamespace(interrupted=False)}

@@ -18,7 +18,6 @@ RESUMED = 5  # After this episode an environment made anew counts from 0.
   [
     ("deep_sea/0", True),
     ("deep_sea/0", False),
-    ("catch_noise/1", False),
     ("memory_len/0", False),
   ],
 )

@@ -39,7 +39,7 @@ def test_a_logger_gets_the_scalars_and_is_closed(base, tmp_path):
   assert lines == ["0", *rows, "closed"] and len(rows) == 3
 
 
-@pytest.mark.parametrize("method", ["__init__", "__call__", "close"])
+@pytest.mark.parametrize("method", ["__init__", "close"])
 def test_a_logger_that_fails_ends_the_run(base, tmp_path, method, capsys):
   module = f"{method.strip('_')}_fails_{tmp_path.name}"
   code = LOGGER + f"\n  def {method}(self, *args):\n    raise KeyError('broken')\n"

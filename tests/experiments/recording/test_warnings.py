@@ -49,7 +49,7 @@ def test_a_run_of_several_seeds_warns_once(make_episode, tmp_path, capsys):
       made.on_episode(
         make_episode(number, learner_updates=600 * number, metrics=metrics, seed=seed)
       )
-  made.finish(summary.End("interrupted", 1.0), {}, {})
+  made.finish(summary.End("interrupted", 1.0), {})
   warning = capsys.readouterr().err
   assert "seed 1" in warning and "999" in warning and warning.count("\n") == 1
 

@@ -97,7 +97,7 @@ def _train(
     agent = q_agent.make_agent(q_config.QConfig(**{**sizes, **dqn}), spec)
   names = {field.name for field in dataclasses.fields(common.Hooks)}
   hooks = {name: of_runner.pop(name) for name in names & set(of_runner)}
-  return local.run(
+  (result,) = local.run(
     change_agent(agent),
     environment,
     config_lib.RunConfig(
@@ -109,6 +109,7 @@ def _train(
     common.Hooks(**hooks),
     evaluation_environment=evaluation_environment,
   )
+  return result
 
 
 @pytest.fixture

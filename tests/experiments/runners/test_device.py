@@ -92,7 +92,7 @@ def train(
 ) -> list[common.Result]:
   """Trains in the grid world, and evaluates there."""
   environment = jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=0)
-  return device.run_seeds(
+  return device.run(
     agent,
     environment,
     config_lib.RunConfig(
@@ -228,34 +228,9 @@ def test_limits_are_kept_while_replay_fills():
   assert stopped.interrupted and stopped.env_steps == 350  # One report.
 
 
-def test_an_interrupted_evaluation_is_repeated_at_once(tmp_path):
-  evaluated, asked = [], iter([False] * 6 + [True] * 3)
-
-  def run(stop):
-    hooks = common.Hooks(
-      on_evaluation=lambda done: evaluated.append(done.env_steps),
-      stop=stop,
-      checkpoints=checkpoint.Checkpointer(tmp_path, with_replay=True),
-    )
-    environment, evaluation = (
-      jax_adapter.JaxEnvironment(GRIDWORLD, PARAMS, seed=seed) for seed in (0, 1)
-    )
-    return device.run(
-      make_agent(DQN),
-      environment,
-      config_lib.RunConfig(runner="device", steps=220, eval_every=100),
-      hooks,
-      evaluation_environment=evaluation,
-    )
-
-  assert run(lambda: next(asked)).env_steps == 120 and not evaluated
-  assert run(lambda: False).env_steps == 220
-  assert evaluated == [120, 220]
-
-
-@pytest.mark.parametrize("seeds", [[3], [3, 4]], ids=str)
-def test_memory_is_reserved_for_the_steps_of_a_run(tmp_path, monkeypatch, seeds):
+def test_memory_is_reserved_for_the_steps_of_a_run(tmp_path, monkeypatch):
   """Results are those of a full replay, also of a run that is extended."""
+  seeds = [3, 4]
   agent, sizes = make_agent(dataclasses.replace(DQN, replay_capacity=2000)), []
   checkpoints = checkpoint.Checkpointer(tmp_path, with_replay=True)
 

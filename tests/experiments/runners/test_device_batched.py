@@ -56,13 +56,14 @@ NGU = dataclasses.replace(
 def train(
   agent, environment, hooks=common.NO_HOOKS, *, evaluation_environment=None, **s
 ):
-  return device.run(
+  (result,) = device.run(
     agent,
     environment,
     config_lib.RunConfig(runner="device", **s),
     hooks,
     evaluation_environment=evaluation_environment,
   )
+  return result
 
 
 def advance(agent, batch, hooks=common.NO_HOOKS, *, seed=0, **limits):

@@ -28,7 +28,7 @@ def test_an_agent_without_weights_for_impossible_inputs_is_the_same():
     adapter = jax_adapter.JaxEnvironment(environment, seed=0)
     agent = preset.make_agent(config, environments.spec(adapter))
     returns: list[float] = []
-    (result,) = device.run_seeds(
+    (result,) = device.run(
       agent,
       environment,
       config_lib.RunConfig(runner="device", steps=100),

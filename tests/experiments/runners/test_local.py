@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents.bonuses import counts as counts_lib
 from explorax.agents.bonuses import tdu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
@@ -51,12 +50,13 @@ def run(
   environment = standard.StandardEnvironment(environment)
   config = q_config.QConfig(**{**TINY, **changes})
   agent = q_agent.make_agent(config, factory.spec(environment))
-  return local.run(
+  (result,) = local.run(
     agent,
     environment,
     config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, steps=steps),
     common.Hooks(on_episode=on_episode, stop=stop, on_failure=on_failure),
   )
+  return result
 
 
 def is_finite(weights: Any) -> bool:
@@ -103,25 +103,6 @@ def test_steps_end_the_run_in_mid_episode(steps, episodes, expected):
   environment = fakes.fake()
   result = run(environment, steps=steps, episodes=episodes, min_replay_size=40)
   assert result.env_steps == expected
-
-
-def test_the_intrinsic_return_of_an_episode():
-  """With counts: Σ (N + 0.01)^{−1/2} over five new rows, then five seen once, ..."""
-  episodes: list[common.Episode] = []
-  run(
-    fakes.FakeEnvironment(num_actions=1),
-    episodes=3,
-    on_episode=episodes.append,
-    bonus=counts_lib.Counts(),
-    beta=0.1,
-  )
-  np.testing.assert_allclose(
-    [e.metrics["intrinsic_return"] for e in episodes],
-    [5 * (n + 0.01) ** -0.5 for n in (1, 2, 3)],
-    rtol=1e-5,
-  )
-  run(fakes.fake(), episodes=1, on_episode=episodes.append)
-  assert "intrinsic_return" not in episodes[-1].metrics
 
 
 @pytest.mark.parametrize("asked, episodes, env_steps", [(1, 0, 0), (8, 1, 7)])
@@ -178,7 +159,7 @@ def test_several_environments_share_steps_and_inference():
   agent = q_agent.make_agent(q_config.QConfig(**TINY), factory.spec(first))
   ended: list[common.Episode] = []
   logged: list[common.LogRow] = []
-  result = local.run(
+  (result,) = local.run(
     agent,
     first,
     config_lib.RunConfig(num_envs=3, steps=29, replay="memory", log_every=10),
