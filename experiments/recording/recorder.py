@@ -155,9 +155,9 @@ class _SeedRecorder:
     self.columns: Mapping[str, rows.Rows] = {}
     self._directory, self._config, self._record = directory, config, record
     path, (last_step, evaluated_at) = directory.path, last_steps or (None, None)
-    self._loggers: list[loggers.Logger] = []
+    users = []
     if config.logger is not None:
-      self._loggers.append(loggers.find(config.logger)(record, path))
+      users.append(loggers.find(config.logger)(record, path))
     later = set(learner_metrics)
     self._files = {
       rows.METRICS: rows.CsvFile(path / rows.METRICS, later, last_step),
@@ -169,7 +169,8 @@ class _SeedRecorder:
     self.totals: Mapping[str, float] = {}
     if bsuite_csv.is_for(config):
       self.totals = bsuite_csv.last_totals(rows.read(path / rows.METRICS))
-    self._loggers.append(loggers.TensorBoard(path, last_step, config.num_seeds))
+    events = loggers.TensorBoard(path, last_step, config.num_seeds)
+    self._loggers: list[loggers.Logger] = [events, *users]
 
   def write(self, name: str, new: Sequence[Any], event: Any) -> None:
     """Appends rows to the file `name`, and passes their event to the loggers."""
