@@ -1,6 +1,6 @@
-"""Comparisons of εz-greedy and ε-greedy: panels and claims that figures share."""
+"""Grids, panels and claims that the comparisons of εz-greedy and ε-greedy share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,37 +9,48 @@ from explorax.papers import draw, figures, judge
 from explorax.papers.ez import runs
 
 DISCOUNTED = "discounted_returns"
+Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
+RULES = [*runs.RULES.values()]
+
+
+def grid(
+  settings: figures.Settings,
+  num_seeds: int = 30,
+  lines: Sequence[figures.Settings] = RULES,
+  compute: figures.Compute = runs.learn,
+  **options: Any,
+) -> figures.Grid:
+  """The lines at each point, by default both rules; all seeds are one task."""
+  seeds: Any = {"num_seeds": num_seeds, "seeds_per_task": num_seeds}
+  return figures.Grid(compute, lines, settings, **{**seeds, **options})
 
 
 def curves(
-  lines: draw.Lines = runs.RULES,
+  where: figures.Selection,
   y: str = DISCOUNTED,
-  axes: Mapping[str, Any] | None = None,
-  **panel: Any,
+  lines: draw.Lines = runs.RULES,
+  guides: Sequence[draw.Guide] = (),
+  **axes: Any,
 ) -> draw.Curves:
   """Learning curves."""
-  around = {"xlabel": "episode", "ylabel": "discounted return", **(axes or {})}
-  return draw.Curves(y=y, lines=lines, blocks=50, axes=around, **panel)
+  around = {"xlabel": "episode", "ylabel": "discounted return", **axes}
+  return draw.Curves(
+    y=y, lines=lines, blocks=50, where=where, guides=guides, axes=around
+  )
 
 
 def maps(
-  lines: draw.Lines = runs.RULES,
-  where: figures.Selection | None = None,
+  lines: draw.Lines,
+  where: figures.Selection,
   *,
   flipped: bool = False,
   logarithmic: bool = False,
-  axes: Mapping[str, Any] | None = None,
   columns: int = 2,
+  **axes: Any,
 ) -> draw.Maps:
-  """Maps of mean first visits.
+  """Maps of mean first visits, `flipped`: with the first row below.
 
-  Args:
-    lines: title → the settings that select a map's tasks.
-    where: the settings that select the panel's tasks.
-    flipped: whether the first row is below.
-    logarithmic: whether the colour is the logarithm, of the deep sea's lower triangle.
-    axes: arguments of `Axes.set`.
-    columns: maps in a row.
+  `logarithmic`: the colour is the logarithm, of the deep sea's lower triangle.
   """
 
   def values(table: figures.Table) -> np.ndarray:
@@ -49,24 +60,19 @@ def maps(
       square = np.where(np.tri(len(square), dtype=bool), np.log(square + 1.0), np.nan)
     return square[::-1] if flipped else square
 
+  label = "log(mean first visit + 1)" if logarithmic else "mean first visit (step)"
   return draw.Maps(
-    values=values,
-    maps=lines,
-    label="log(mean first visit + 1)" if logarithmic else "mean first visit (step)",
-    where=where or {},
-    columns=columns,
-    axes=axes or {},
+    values=values, maps=lines, label=label, where=where, columns=columns, axes=axes
   )
 
 
 def earns_more(
-  label: str,
+  claim: str,
   where: figures.Selection,
   y: str = DISCOUNTED,
-  test: judge.Test = judge.welch,
+  test: judge.Test = judge.paired,
 ) -> judge.Above:
   """That εz-greedy earns more than ε-greedy."""
-  claim = f"{label}: εz-greedy earns more, over all episodes"
   return judge.Above(
     claim, y, {**runs.EZ, **where}, {**runs.EPSILON, **where}, test=test
   )
@@ -80,35 +86,40 @@ def visits_earlier(label: str, where: figures.Selection) -> judge.Claim:
   """
 
   def claim(table: figures.Table) -> judge.Finding | None:
-    rules = [table.where(**where, **rule) for rule in (runs.EZ, runs.EPSILON)]
+    rules = [table.where(**where, **rule) for rule in RULES]
     if not all(rules):
       return None
     reached = np.concatenate([x.joined("visited") for x in rules]).any(axis=0)
-    ez, epsilon = (x.joined("first_visits")[:, reached] for x in rules)
+    epsilon, ez = (x.joined("first_visits")[:, reached] for x in rules)
     words = f"{label}: at ε = 1, εz-greedy visits states earlier"
     return judge.above(words, ez, epsilon, less=True)
 
   return claim
 
 
-def of_rules(table: figures.Table, name: str) -> tuple[np.ndarray, np.ndarray]:
-  """The returns of εz- and of ε-greedy at the values of a setting, `[S, values]`."""
-  ez, epsilon = (
-    table.where(**rule).over(name, DISCOUNTED)[1] for rule in (runs.EZ, runs.EPSILON)
-  )
-  return ez, epsilon
+def over(
+  setting: str,
+  where: figures.Selection,
+  *claims: tuple[str, Callable[..., Pairs], str],
+  lines: Sequence[figures.Settings] = RULES,
+  test: judge.Test = judge.paired,
+) -> list[judge.Claim]:
+  """Claims that in all pairs one return is above (">") or below ("<") the other.
 
+  Each has the statement, a function from the returns `[S, values]` of each line, over
+  the rising values of a setting, to the pairs of `[S]`, and the sign.
+  """
 
-def random_ties_earn_more(where: str, **first: Any) -> judge.Above:
-  """That εz-greedy earns more at a sweep's first value, with random ties."""
-  return judge.Above(
-    f"sensitivity, ties at random instead (not the paper's `arg max`): {where}, "
-    "εz-greedy earns more",
-    DISCOUNTED,
-    {**runs.EZ, "ties": "random", **first},
-    {**runs.EPSILON, "ties": "random", **first},
-    test=judge.paired,
-  )
+  def claim(words: str, pairs: Callable[..., Pairs], sign: str) -> judge.Claim:
+    def findings(table: figures.Table) -> list[judge.Finding]:
+      groups = [table.where(**where, **line) for line in lines]
+      compared = pairs(*(x.over(setting, DISCOUNTED)[1] for x in groups))
+      options: Any = {"less": sign == "<", "test": test}
+      return [judge.above("", x, y, **options) for x, y in compared]
+
+    return judge.All(words, [findings])
+
+  return [claim(*x) for x in claims]
 
 
 def sweep(
@@ -123,46 +134,43 @@ def sweep(
   All panels have one y scale, up to `most`. `ties`: those of a gridworld's main runs,
   which are beside those with random ties.
   """
-  shared = {"ylabel": "discounted return", "ylim": (0, most)}
-  title = "mean over all episodes"
-  readings = {title: ties, f"{title}, random ties": "random"} if ties else {title: None}
+  shared: Any = {"ylabel": "discounted return", "ylim": (0, most)}
+  words = "mean over all episodes"
+  readings = {words: ties, f"{words}, random ties": "random"} if ties else {words: None}
   means: list[draw.Panel] = [
     draw.Curves(
       y=DISCOUNTED,
       lines=runs.RULES,
       x=name,
       where={"ties": reading},
-      axes={**shared, "xlabel": label, "title": words},
+      axes={**shared, "xlabel": label, "title": title},
     )
-    for words, reading in readings.items()
+    for title, reading in readings.items()
   ]
   each: list[draw.Panel] = [
-    curves(where={name: x, "ties": ties}, axes={**shared, "title": f"{name} {x:g}"})
-    for x in chosen
+    curves({name: x, "ties": ties}, **shared, title=f"{name} {x:g}") for x in chosen
   ]
   half = len(each) // 2
   return [means, each[:half], each[half:]]
 
 
 def size_marks(
-  event: str, title: str, sizes: tuple[int, ...], limit: int, **panel: Any
+  event: str, title: str, sizes: tuple[int, ...], where: figures.Selection
 ) -> draw.Marks:
   """Episodes in the deep sea against its size."""
-  axes: dict[str, Any] = {
-    "title": title,
-    "xlabel": "size N",
-    "ylabel": "episodes",
-    "xscale": ("log", {"subs": []}),
-    "xticks": sizes,
-    "xticklabels": sizes,
-  }
-  guide = draw.function(sizes, lambda n: 2.0**n, "$2^N$")
   return draw.Marks(
     event=event,
     lines=runs.RULES,
     x="size",
-    limit=limit,
-    guides=[guide],
-    axes=axes,
-    **panel,
+    where=where,
+    limit=runs.DEEP_SEA["episodes"],
+    guides=[draw.function(sizes, lambda n: 2.0**n, "$2^N$")],
+    axes={
+      "title": title,
+      "xlabel": "size N",
+      "ylabel": "episodes",
+      "xscale": ("log", {"subs": []}),
+      "xticks": sizes,
+      "xticklabels": sizes,
+    },
   )

@@ -5,9 +5,7 @@ A task's settings are one of `DEEP_SEA`, `GRIDWORLD`, `MOUNTAIN_CAR` and `CARTPO
 changes. The values are those of appendix B where it has them.
 """
 
-import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -33,20 +31,17 @@ EZ, EPSILON = {"rule": "ez"}, {"rule": "epsilon"}
 # The two rules that the figures compare, in the order of their lines.
 RULES = {"ε-greedy": EPSILON, "εz-greedy": EZ}
 
-# ε is 1 / (N + 1). Initial values are 0. Ties are broken at random. γ and the limit of
-# episodes are our own. Only steps to the right have a cost, as in bsuite: if all steps
-# had one, initial values of 0 would be optimistic.
-DEEP_SEA = {
+# docs/papers/ez_greedy.md says how we read what the paper leaves open: γ, the limits of
+# episodes, ties, and CartPole's basis. Initial values are 0. ε is 1 / (N + 1).
+DEEP_SEA: dict[str, Any] = {
   "domain": "deep_sea",
   "episodes": 100_000,  # At most: until the greedy policy is optimal.
   "step_size": 1.0,  # α.
   "discount": 0.99,  # γ.
 }
-# Ties matter, since all values are equal until the goal is found. The paper permits
-# three readings: "first", the lowest index, as in the pseudo-code's `arg max`, is left
-# in states without information; "fixed": each state prefers one action, drawn once per
-# seed, until it learns other values, since initial values are ~ N(0, 1e-12); "random":
-# drawn at each step, so that an agent walks at random before it learns anything.
+# "first", the lowest index, as in the pseudo-code's `arg max`; "fixed": each state
+# prefers one action, drawn once per seed, until it learns other values, since initial
+# values are ~ N(0, 1e-12); "random": drawn at each step.
 TIES = ("first", "fixed", "random")
 GRIDWORLD = {
   "domain": "gridworld",
@@ -54,7 +49,7 @@ GRIDWORLD = {
   "episodes": 100,  # Appendix F, of the main text's figure.
   "step_size": 0.1,
   "epsilon": 0.1,
-  "discount": 0.99,  # Our own.
+  "discount": 0.99,
   "time_limit": 1000,  # Steps of an episode.
 }
 MOUNTAIN_CAR = {
@@ -67,12 +62,6 @@ MOUNTAIN_CAR = {
   "trace_decay": 0.9,  # λ.
   "time_limit": 5000,
 }
-# The paper says "an order 7 Fourier basis" of five numbers. The "full" basis, with all
-# elements of c up to 7, has 32 768 features. With the same α for all of them, the
-# weights diverge, so that each step size is divided by ‖c‖ (Konidaris et al., 2011);
-# the initial weights give values with a standard deviation of 4, while a step earns at
-# most 1, and neither rule learnt. The "total" one, with Σ_i c_i ≤ 7, has 792 features,
-# and works with all the paper's numbers unchanged.
 CARTPOLE = {
   "domain": "cartpole",
   "order": 7,
@@ -92,103 +81,35 @@ _CELLS = 20  # Of a map of continuous states, per axis (our own; the table is lo
 _BOUNDS = (cartpole_swingup.SLIDER_END, 1.0, 1.0, 5.0, 10.0)
 
 
-def make_rule(settings: figures.Settings, epsilon: float) -> exploration_types.Rule:
+def make_rule(settings: figures.Settings) -> exploration_types.Rule:
   """ε-greedy, or εz-greedy with the paper's zeta law (μ = 2, up to 10 000) or `law`."""
+  if settings.get("rule") == "r_max":
+    return exploration.Greedy()
+  epsilon = settings["epsilon"] if "epsilon" in settings else 1 / (settings["size"] + 1)
   if "law" in settings:
-    return exploration.EzGreedy(epsilon, duration=_duration(settings))
+    law, x, cap = settings["law"], settings["parameter"], settings["cap"]
+    of_cap = {
+      "zeta": exploration.ZetaDuration,
+      "exponential": exploration.ExponentialDuration,
+    }
+    uniform = exploration.UniformDuration
+    duration = uniform(int(x)) if law == "uniform" else of_cap[law](x, cap)
+    return exploration.EzGreedy(epsilon, duration=duration)
   rules = {"epsilon": exploration.EpsilonGreedy, "ez": exploration.EzGreedy}
   ties = "first" if settings.get("ties") == "first" else "random"
   return rules[settings["rule"]](epsilon, of=exploration.Greedy(ties=ties))
 
 
-def _duration(settings: figures.Settings) -> exploration.Duration:
-  x = settings["parameter"]
-  if settings["law"] == "zeta":
-    return exploration.ZetaDuration(x, settings["cap"])
-  if settings["law"] == "exponential":
-    return exploration.ExponentialDuration(x, settings["cap"])
-  return exploration.UniformDuration(int(x))
-
-
 class Problem(NamedTuple):
-  """An environment and a learner.
-
-  Attributes:
-    environment: written in JAX.
-    learner: of action values.
-    params: the environment's, or a list of those of each seed.
-    cell: the environment's state → its cell in a map of first visits.
-    num_cells: C.
-    shortest_episode: the least number of steps in an episode.
-    stop: when learning ends before its limit of episodes, if it does.
-  """
+  """An environment and a learner."""
 
   environment: jax_types.Environment
+  params: Any  # Of the environment, or a list of those of each seed.
   learner: learners.Learner
-  params: Any
-  cell: Callable[[Any], jax.Array]
+  cell: learners.Encode  # In a map of first visits; beyond it after an episode's end.
   num_cells: int
-  shortest_episode: int
-  stop: loop.Stop | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class InGrid:
-  """The cell of a gridworld's position, in reading order."""
-
-  size: int
-
-  def __call__(self, state: Any) -> jax.Array:
-    return state.position[0] * self.size + state.position[1]
-
-
-@dataclasses.dataclass(frozen=True)
-class InDeepSea:
-  """The cell of a position in the deep sea; N² or above after an episode's end."""
-
-  size: int
-
-  def __call__(self, state: Any) -> jax.Array:
-    return state.row * self.size + state.column
-
-
-def in_chain(state: Any) -> jax.Array:
-  """The position in a chain; the chain's length after an episode's end."""
-  return state.position
-
-
-def in_mountain_car(state: Any) -> jax.Array:
-  """The cell of velocity (its rows) and position."""
-  column = _bin_of(state.position, *mountain_car.POSITIONS)
-  speed = mountain_car.MAX_SPEED
-  return _bin_of(state.velocity, -speed, speed) * _CELLS + column
-
-
-def in_cartpole(state: Any) -> jax.Array:
-  """The cell of the angle (its rows) and the position."""
-  x, angle = state.position
-  end = cartpole_swingup.SLIDER_END
-  row = _bin_of(jnp.arctan2(jnp.sin(angle), jnp.cos(angle)), -math.pi, math.pi)
-  return row * _CELLS + _bin_of(x, -end, end)
-
-
-def _bin_of(x: jax.Array, low: float, high: float) -> jax.Array:
-  """The index of x in bins of equal width, int32; clipped to the bins."""
-  scaled = (x - low) / (high - low) * _CELLS
-  return jnp.clip(scaled, 0, _CELLS - 1).astype(jnp.int32)
-
-
-@dataclasses.dataclass(frozen=True)
-class GoesToTreasure:
-  """Whether the greedy policy of a table goes right on the whole diagonal."""
-
-  size: int
-
-  def __call__(self, table: jax.Array, params: deep_sea.Params) -> jax.Array:
-    diagonal = jnp.arange(self.size)
-    q = table[diagonal * (self.size + 1)]
-    right = jnp.asarray(params.right)[diagonal, diagonal]
-    return jnp.all(q[diagonal, right] > q[diagonal, 1 - right])
+  shortest_episode: int  # The least number of steps in an episode.
+  stop: loop.Stop | None = None  # Ends learning before its limit of episodes.
 
 
 def draw_map(settings: figures.Settings, seed: int) -> grid_maps.Map:
@@ -206,31 +127,39 @@ def problem(settings: figures.Settings) -> Problem:
   return _PROBLEMS[settings["domain"]](settings)
 
 
+def _values(settings: figures.Settings, *names: str) -> dict[str, Any]:
+  return {name: settings[name] for name in ("step_size", "discount", *names)}
+
+
 def _deep_sea(settings: figures.Settings) -> Problem:
   """With `permuted`, seed s uses action mapping s."""
   size = settings["size"]
-  environment, cell = deep_sea.DeepSea(size, permuted=False), InDeepSea(size)
+  environment = deep_sea.DeepSea(size, permuted=False)
   params: Any = environment.default_params()
   if settings.get("permuted"):
     params = [
       params._replace(right=deep_sea.action_mapping(seed, size))
       for seed in settings["seeds"]
     ]
-  return Problem(
-    environment,
-    learners.QLearning(cell, size**2, 2, **_of(settings, "step_size", "discount")),
-    params,
-    cell,
-    num_cells=size**2,
-    shortest_episode=size,
-    stop=GoesToTreasure(size),
-  )
+
+  def cell(state: Any, _: Any) -> jax.Array:
+    return state.row * size + state.column
+
+  def goes_to_treasure(table: jax.Array, params: deep_sea.Params) -> jax.Array:
+    """Whether the greedy policy of a table goes right on the whole diagonal."""
+    diagonal = jnp.arange(size)
+    q = table[diagonal * (size + 1)]
+    right = jnp.asarray(params.right)[diagonal, diagonal]
+    return jnp.all(q[diagonal, right] > q[diagonal, 1 - right])
+
+  learner = learners.q_learning(cell, size**2, 2, **_values(settings))
+  return Problem(environment, params, learner, cell, size**2, size, goes_to_treasure)
 
 
 def _gridworld(settings: figures.Settings) -> Problem:
-  """With a `world`, each seed has its own map."""
+  """With a `world`, each seed has its own map; with a `threshold`, R-MAX learns."""
   size = settings["size"]
-  environment, cell = gridworld.GridWorld(size), InGrid(size)
+  environment = gridworld.GridWorld(size)
   params: Any = environment.default_params()._replace(
     time_limit=settings["time_limit"], noise=settings.get("noise", 0.0)
   )
@@ -239,60 +168,79 @@ def _gridworld(settings: figures.Settings) -> Problem:
       params._replace(**draw_map(settings, seed)._asdict())
       for seed in settings["seeds"]
     ]
-  values = _of(settings, "step_size", "discount")
-  spread = _TIE_STD if settings.get("ties") == "fixed" else 0.0
-  learner = learners.QLearning(cell, size**2, 4, **values, initial_std=spread)
+
+  def cell(state: Any, _: Any) -> jax.Array:
+    return state.position[0] * size + state.position[1]
+
+  if "threshold" in settings:
+    names = "threshold", "reward_max", "discount", "tolerance"
+    learner = learners.r_max(cell, size**2, 4, **{x: settings[x] for x in names})
+  else:
+    spread = _TIE_STD if settings.get("ties") == "fixed" else 0.0
+    values = _values(settings)
+    learner = learners.q_learning(cell, size**2, 4, **values, initial_std=spread)
   # The goal is farther than `size` steps.
-  return Problem(environment, learner, params, cell, size**2, size)
+  return Problem(environment, params, learner, cell, size**2, size)
 
 
 def _mountain_car(settings: figures.Settings) -> Problem:
+  """The cells are of velocity (their rows) and position."""
   low, high = mountain_car.POSITIONS
   speed = mountain_car.MAX_SPEED
   basis = learners.FourierBasis(settings["order"], (low, -speed), (high, speed))
-  params = mountain_car.Params(settings.get("noise", 0.0), settings["time_limit"])
+
+  def cell(state: Any, _: Any) -> jax.Array:
+    row = _bin_of(state.velocity, -speed, speed)
+    return row * _CELLS + _bin_of(state.position, low, high)
+
   return Problem(
     mountain_car.MountainCar(),
-    learners.SarsaLambda(
-      basis, 3, **_of(settings, "step_size", "discount", "trace_decay")
-    ),
-    params,
-    in_mountain_car,
+    mountain_car.Params(settings.get("noise", 0.0), settings["time_limit"]),
+    learners.sarsa_lambda(basis, 3, **_values(settings, "trace_decay")),
+    cell,
     num_cells=_CELLS**2,
     shortest_episode=13,  # 0.9 from the start to the goal, at a speed of at most 0.07.
   )
 
 
 def _cartpole(settings: figures.Settings) -> Problem:
+  """The cells are of the angle (their rows) and the position."""
   full = settings["basis"] == "full"
   low = tuple(-x for x in _BOUNDS)
   basis = learners.FourierBasis(settings["order"], low, _BOUNDS, total_order=not full)
+  values = _values(settings, "trace_decay", "initial_variance")
+  num_actions = len(cartpole_swingup.CONTROLS)
+
+  def cell(state: Any, _: Any) -> jax.Array:
+    x, angle = state.position
+    end = cartpole_swingup.SLIDER_END
+    row = _bin_of(jnp.arctan2(jnp.sin(angle), jnp.cos(angle)), -math.pi, math.pi)
+    return row * _CELLS + _bin_of(x, -end, end)
+
   return Problem(
     cartpole_swingup.CartpoleSwingup(),
-    learners.SarsaLambda(
-      basis,
-      len(cartpole_swingup.CONTROLS),
-      **_of(settings, "step_size", "discount", "trace_decay", "initial_variance"),
-      scale_steps=full,
-      # The weights of one seed fill a CPU's caches.
-      sequential=full and jax.default_backend() == "cpu",
-    ),
     jax_types.TimeLimit(settings["time_limit"]),
-    in_cartpole,
+    learners.sarsa_lambda(basis, num_actions, **values, scale_steps=full),
+    cell,
     num_cells=_CELLS**2,
     shortest_episode=settings["time_limit"],
   )
 
 
+def _bin_of(x: jax.Array, low: float, high: float) -> jax.Array:
+  """The index of x in bins of equal width, int32; clipped to the bins."""
+  scaled = (x - low) / (high - low) * _CELLS
+  return jnp.clip(scaled, 0, _CELLS - 1).astype(jnp.int32)
+
+
 def _chain(settings: figures.Settings) -> Problem:
-  size, values = settings["size"], _of(settings, "step_size", "discount")
-  environment = chain.Chain(size)
-  learner = learners.QLearning(in_chain, size, 2, **values)
-  return Problem(environment, learner, environment.default_params(), in_chain, size, 1)
+  size, environment = settings["size"], chain.Chain(settings["size"])
 
+  def cell(state: Any, _: Any) -> jax.Array:
+    return state.position
 
-def _of(settings: figures.Settings, *names: str) -> dict[str, Any]:
-  return {name: settings[name] for name in names}
+  learner = learners.q_learning(cell, size, 2, **_values(settings))
+  return Problem(environment, environment.default_params(), learner, cell, size, 1)
 
 
 _PROBLEMS = {
@@ -313,13 +261,15 @@ def learn(settings: figures.Settings) -> figures.Results:
     their number. Elsewhere `returns` and `discounted_returns`, `[S, E]`.
   """
   of = problem(settings)
-  epsilon = settings.get("epsilon") or 1 / (settings["size"] + 1)
-  record = learn_with(of, make_rule(settings, epsilon), settings)
-  returns, episodes = np.asarray(record.returns), np.asarray(record.episodes)
+  record = loop.run(
+    *(of.learner, make_rule(settings), of.environment, of.params, settings["seeds"]),
+    num_episodes=settings["episodes"],
+    stop=of.stop,
+  )
   if of.stop is None:
-    discounted = np.asarray(record.discounted_returns)
-    return {"returns": returns, "discounted_returns": discounted}
-  found = returns > 0
+    names = "returns", "discounted_returns"
+    return {name: np.asarray(getattr(record, name)) for name in names}
+  found, episodes = np.asarray(record.returns) > 0, np.asarray(record.episodes)
   return {
     "first_treasure": np.where(found.any(axis=1), found.argmax(axis=1) + 1, 0),
     "optimal": np.where(record.stopped, episodes, 0),
@@ -327,55 +277,31 @@ def learn(settings: figures.Settings) -> figures.Results:
   }
 
 
-def learn_with(
-  of: Problem, rule: exploration_types.Rule, settings: figures.Settings
-) -> loop.Record:
-  """Learns for the settings' `episodes` with their `seeds`."""
-  return loop.run_seeds(
-    of.learner,
-    rule,
-    of.environment,
-    of.params,
-    settings["seeds"],
-    num_episodes=settings["episodes"],
-    stop=of.stop,
-  )
-
-
-def wander(settings: figures.Settings) -> figures.Results:
-  """Explores with ε for `steps`, without learning.
-
-  As in appendix D, a cell's first visit is the first step of a trial at which the agent
-  is in the cell, or the number of steps if there is none. A trial has several episodes.
-  The same action is greedy in all states, by default the first one.
-
-  Returns:
-    `first_visits` int32 and `visited` bool, `[S, C]`.
-  """
-  record = explore(problem(settings), settings)
-  return {
-    "first_visits": np.asarray(record.first_visits),
-    "visited": np.asarray(record.visited),
-  }
-
-
 def explore(
-  of: Problem,
   settings: figures.Settings,
+  of: Problem | None = None,
   *,
   greedy_action: int = 0,
   pairs: bool = False,
-) -> loop.Record:
-  """See `wander`; the first visits of `pairs` of cells and actions are `[S, C, A]`."""
-  num_actions, steps = of.environment.num_actions, settings["steps"]
-  return loop.run_seeds(
-    learners.Fixed(of.cell, of.num_cells, num_actions, greedy_action),
-    make_rule(settings, settings["epsilon"]),
-    of.environment,
-    of.params,
-    settings["seeds"],
+) -> figures.Results:
+  """Explores with ε for `steps`, without learning, in the settings' problem or `of`.
+
+  As in appendix D, a cell's first visit is the first step of a trial at which the agent
+  is in the cell, or the number of steps if there is none. A trial has several episodes.
+  The same action is greedy in all states.
+
+  Returns:
+    `first_visits` int32 and `visited` bool, `[S, C]`, or `[S, C, A]` of `pairs` of a
+    cell and an action.
+  """
+  of, steps = of or problem(settings), settings["steps"]
+  learner = learners.first_visits(
+    *(of.cell, of.num_cells, of.environment.num_actions, greedy_action, pairs)
+  )
+  record = loop.run(
+    *(learner, make_rule(settings), of.environment, of.params, settings["seeds"]),
     num_episodes=steps // of.shortest_episode + 1,
     max_steps=steps,
-    num_cells=of.num_cells,
-    pairs=pairs,
   )
+  first = np.asarray(record.learner.first)
+  return {"first_visits": np.minimum(first, steps), "visited": first <= steps}

@@ -1,20 +1,20 @@
-"""Paper 1's figure 3a to c: learning and exploration in small domains."""
+"""Paper 1's figures 3, 14 and 15: learning and exploration in small domains."""
+
+from typing import Any
 
 import numpy as np
+import scipy  # It imports `stats` when it is first used.
 
 from explorax.papers import draw, figures, judge
 from explorax.papers.ez import comparisons, runs
 
-_RULES = [runs.EPSILON, runs.EZ]
-_SIZES = (5, 8, 10, 12, 15, 20)  # N of the deep sea; not in figure 3.
 _SEA, _ROOM, _CAR = (
   {"domain": domain, "what": None}
   for domain in ("deep_sea", "gridworld", "mountain_car")
 )
-_EVENTS = {
-  "first treasure": "first_treasure",
-  "greedy policy optimal": "optimal",
-}
+# Sizes N of figures 3 and 14; not in the paper's text.
+_SIZES, _ADVERSARIAL_SIZES = (5, 8, 10, 12, 15, 20), (3, 4, 5, 6, 8, 10)
+_EVENTS = {"first treasure": "first_treasure", "greedy policy optimal": "optimal"}
 _NEAR_OPTIMAL = 0.29  # Discounted return in MountainCar (appendix B).
 # The trial of the deep sea has the steps at which figure 3's scale, log(E + 1) in
 # [0, 16] (appendix B), ends for cells that are never visited. In a gridworld of 20,
@@ -24,29 +24,30 @@ _MAPS = {
   "GridWorld": {**runs.GRIDWORLD, "size": 50, "steps": 10_000},
   "MountainCar": {**runs.MOUNTAIN_CAR, "steps": 5000},
 }
+# CartPole's features and episodes, of which the paper's text gives no number. By 1500,
+# εz-greedy's returns no longer rise.
+_BASES = {"32,768 features": ("full", 300), "792 features": ("total", 1500)}
+_EARNS_MORE = ": εz-greedy earns more, over all episodes"
+_THRESHOLDS = (1, 10)  # Of R-MAX: visits until a pair is known.
 
 
 def _map_grid(domain: figures.Settings) -> figures.Grid:
-  return figures.Grid(
-    runs.wander,
-    _RULES,
-    {**domain, "epsilon": 1.0, "what": "map"},
-    num_seeds=30,
-    seeds_per_task=30,
+  return comparisons.grid(
+    {**domain, "epsilon": 1.0, "what": "map"}, compute=runs.explore
   )
+
+
+def _of_map(domain: figures.Settings) -> dict[str, Any]:
+  return {"domain": domain["domain"], "what": "map"}
 
 
 def _growth(event: str, table: figures.Table) -> tuple[bool, str, None]:
   """Whether ε-greedy needs 2^N / 4 at every N, and εz-greedy ever less of 2^N."""
-  most = table[0].settings["episodes"]
-
-  def means(rule: figures.Selection) -> np.ndarray:
-    chosen = table.where(**rule)
-    times = [chosen.where(size=n).times(event).episodes.mean() for n in sizes]
-    return np.array(times)
-
-  sizes = np.array(sorted(table.values("size")))
-  ez, epsilon = means(runs.EZ), means(runs.EPSILON)
+  most, sizes = table[0].settings["episodes"], np.array(sorted(table.values("size")))
+  epsilon, ez = (
+    np.array([table.where(**x, size=n).times(event).episodes.mean() for n in sizes])
+    for x in comparisons.RULES
+  )
   ratio = ez / 2.0**sizes
   grows = epsilon >= np.minimum(2.0**sizes, most) / 4
   power, _ = np.polyfit(np.log(sizes), np.log(ez), 1)
@@ -82,36 +83,63 @@ def _of_deep_sea(label: str, event: str) -> list[judge.Claim]:
   ]
 
 
+def _in_most_pairs(
+  claim: str, event: str, permuted: bool, expected: bool
+) -> judge.Claim:
+  """Whether εz-greedy needs fewer episodes in most pairs of runs: the sign test.
+
+  A pair has one run of each rule with the same size and seed, and therefore the same
+  effects of actions. Ties, such as pairs in which neither rule gets there, are left
+  out.
+  """
+
+  def judged(table: figures.Table) -> judge.Finding:
+    chosen = table.where(permuted=permuted)
+    epsilon, ez = (chosen.where(**x).times(event).episodes for x in comparisons.RULES)
+    wins, losses = int(np.sum(ez < epsilon)), int(np.sum(ez > epsilon))
+    p = float(scipy.stats.binomtest(wins, wins + losses).pvalue)
+    held = None if p >= judge.LEVEL else (wins > losses) == expected
+    share = judge.share(wins, wins + losses)
+    return judge.Finding(claim, held, len(table.seeds()), "sign", p, share, ".2f")
+
+  return judged
+
+
+def _of_adversarial(label: str, event: str) -> list[judge.Claim]:
+  return [
+    _in_most_pairs(
+      f"DeepSea, {label}: εz-greedy needs fewer episodes, in most pairs of runs",
+      *(event, False, True),
+    ),
+    _in_most_pairs(
+      f"adversarial, {label}: εz-greedy does not need fewer episodes in most pairs",
+      *(event, True, False),
+    ),
+    judge.Sooner(
+      f"{label}: εz-greedy needs more episodes in the adversarial one",
+      {**runs.EZ, "permuted": False},
+      {**runs.EZ, "permuted": True},
+      event=event,
+    ),
+  ]
+
+
 FIGURES = (
   figures.Figure(
     name="ez/fig3",
     title="ε-greedy and εz-greedy in DeepSea, GridWorld and MountainCar",
     source=f"{runs.PAPER}, figure 3a to c",
     runs=[
-      figures.Grid(
-        runs.learn,
-        _RULES,
-        {**runs.DEEP_SEA, "size": _SIZES},
-        num_seeds=30,
-        seeds_per_task=30,
-      ),
+      comparisons.grid({**runs.DEEP_SEA, "size": _SIZES}),
       # The paper's 30 seeds cannot distinguish the rules, since most find no goal.
-      figures.Grid(
-        runs.learn,
-        _RULES,
-        {**runs.GRIDWORLD, "ties": runs.TIES},
-        num_seeds=200,
-        seeds_per_task=200,
-      ),
-      figures.Grid(
-        runs.learn, _RULES, runs.MOUNTAIN_CAR, num_seeds=30, seeds_per_task=30
-      ),
+      comparisons.grid({**runs.GRIDWORLD, "ties": runs.TIES}, 200),
+      comparisons.grid(runs.MOUNTAIN_CAR),
       *map(_map_grid, _MAPS.values()),
     ],
     quick={"episodes": 5, "steps": 300, "num_seeds": 4},
     panels=[
       [
-        comparisons.size_marks(event, label, _SIZES, 100_000, where=_SEA)
+        comparisons.size_marks(event, label, _SIZES, _SEA)
         for label, event in _EVENTS.items()
       ]
     ],
@@ -119,8 +147,7 @@ FIGURES = (
       "gridworld": [
         [
           comparisons.curves(
-            where={**_ROOM, "ties": ties},
-            axes={"title": f"GridWorld, {ties} ties", "ylim": (0, top)},
+            {**_ROOM, "ties": ties}, title=f"GridWorld, {ties} ties", ylim=(0, top)
           )
           for ties, top in zip(runs.TIES, (0.01, 0.2, 1), strict=True)
         ]
@@ -128,11 +155,11 @@ FIGURES = (
       "mountain_car": [
         [
           comparisons.curves(
-            where=_CAR,
+            _CAR,
             guides=[
               draw.horizontal(_NEAR_OPTIMAL, linestyle="--", label="near-optimal")
             ],
-            axes={"title": "MountainCar"},
+            title="MountainCar",
           )
         ]
       ],
@@ -140,33 +167,133 @@ FIGURES = (
         [
           comparisons.maps(
             {f"{label}, {rule}": where for rule, where in runs.RULES.items()},
-            {"domain": x["domain"], "what": "map"},
+            _of_map(domain),
             flipped=label == "MountainCar",
             logarithmic=label == "DeepSea",
           )
         ]
-        for label, x in _MAPS.items()
+        for label, domain in _MAPS.items()
       ],
     },
     claims=[
       *(claim for x in _EVENTS.items() for claim in _of_deep_sea(*x)),
       *(
         comparisons.earns_more(
-          f"GridWorld, {ties} ties", {**_ROOM, "ties": ties}, test=judge.paired
+          f"GridWorld, {ties} ties{_EARNS_MORE}", {**_ROOM, "ties": ties}
         )
         for ties in runs.TIES
       ),
-      comparisons.earns_more("MountainCar", _CAR),
+      comparisons.earns_more(f"MountainCar{_EARNS_MORE}", _CAR, test=judge.welch),
       judge.Check(
         "MountainCar: εz-greedy gets near the near-optimal 0.29 (0.2 at least)",
         _near_optimal,
         {**_CAR, **runs.EZ},
         test="the mean",
       ),
+      *(comparisons.visits_earlier(x, _of_map(domain)) for x, domain in _MAPS.items()),
+    ],
+  ),
+  figures.Figure(
+    name="ez/fig3_cartpole",
+    title="ε-greedy and εz-greedy in the sparse swing-up of CartPole",
+    source=f"{runs.PAPER}, figure 3d",
+    runs=[
       *(
-        comparisons.visits_earlier(label, {"domain": x["domain"], "what": "map"})
-        for label, x in _MAPS.items()
+        comparisons.grid(
+          {**runs.CARTPOLE, "basis": basis, "episodes": episodes},
+          seeds_per_task=2 if basis == "full" else 10,
+        )
+        for basis, episodes in _BASES.values()
       ),
+      _map_grid({**runs.CARTPOLE, "basis": "full", "steps": 10_000}),
+    ],
+    quick={"episodes": 3, "order": 2, "time_limit": 200, "steps": 1000, "num_seeds": 2},
+    panels=[
+      [
+        comparisons.curves(
+          {"basis": basis, "what": None},
+          "returns",
+          title=label,
+          ylabel="return (of at most 1000)",
+        )
+        for label, (basis, _) in _BASES.items()
+      ],
+      [
+        comparisons.maps(
+          runs.RULES,
+          _of_map(runs.CARTPOLE),
+          flipped=True,
+          xlabel="place, −1.8 to 1.8 m",
+          ylabel="angle, −π to π",
+        )
+      ],
+    ],
+    claims=[
+      *(
+        comparisons.earns_more(
+          f"CartPole, {label}{_EARNS_MORE}",
+          *({"basis": basis, "what": None}, "returns", judge.welch),
+        )
+        for label, (basis, _) in _BASES.items()
+      ),
+      comparisons.visits_earlier("CartPole", _of_map(runs.CARTPOLE)),
+    ],
+  ),
+  figures.Figure(
+    name="ez/fig14",
+    title="Adversarial DeepSea",
+    source=f"{runs.PAPER}, figure 14",
+    runs=[
+      # Each seed draws its own effects of actions, which both agents share.
+      comparisons.grid(
+        {**runs.DEEP_SEA, "permuted": (False, True), "size": _ADVERSARIAL_SIZES},
+      )
+    ],
+    quick={"size": (3, 4, 5), "episodes": 300, "num_seeds": 5},
+    panels=[
+      [
+        comparisons.size_marks(
+          event, f"{title}: {label}", _ADVERSARIAL_SIZES, {"permuted": permuted}
+        )
+        for title, permuted in (("DeepSea", False), ("DeepSea, adversarial", True))
+      ]
+      for label, event in _EVENTS.items()
+    ],
+    claims=[claim for x in _EVENTS.items() for claim in _of_adversarial(*x)],
+  ),
+  figures.Figure(
+    name="ez/fig15",
+    title="R-MAX in the GridWorld",
+    source=f"{runs.PAPER}, figure 15",
+    runs=[
+      comparisons.grid({**runs.GRIDWORLD, "ties": "fixed"}),
+      comparisons.grid(
+        # The reward of the goal; the tolerance of value iteration is our own.
+        {**runs.GRIDWORLD, "reward_max": 1.0, "tolerance": 1e-3},
+        lines=[{"rule": "r_max", "threshold": m} for m in _THRESHOLDS],
+      ),
+    ],
+    quick={"size": 8, "episodes": 10, "num_seeds": 3},
+    panels=[
+      [
+        comparisons.curves(
+          {},
+          lines={
+            **runs.RULES,
+            **{f"R-MAX, m = {m}": {"threshold": m} for m in _THRESHOLDS},
+          },
+        )
+      ]
+    ],
+    claims=[
+      judge.Above(
+        f"R-MAX, m = {m}: earns more than εz-greedy, over all episodes"
+        + " (the paper's text is silent)" * (m > 1),
+        comparisons.DISCOUNTED,
+        {"threshold": m},
+        runs.EZ,
+      )
+      for m in _THRESHOLDS
     ],
   ),
 )

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
+import scipy  # It imports `ndimage` when it is first used.
 
-from explorax.environments import grid_maps, gridworld
+from explorax.environments import grid_maps
 from explorax.papers import draw, figures, judge
-from explorax.papers.ez import runs
+from explorax.papers.ez import comparisons, runs
 
 _WORLDS = ("obstacles", "traps")
 _DENSITIES = (0.1, 0.2, 0.3, 0.4, 0.5)  # Not in the paper's text.
@@ -23,34 +24,25 @@ def compute(settings: figures.Settings) -> figures.Results:
   the share of the filled ones.
   """
   maps = [runs.draw_map(settings, seed) for seed in settings["seeds"]]
-  distances = np.stack([path_lengths(world) for world in maps])
-  goals = np.stack([world.goal for world in maps])
-  cells = np.stack([world.cells for world in maps])
+  distances = [path_lengths(world) for world in maps]
   return {
-    "cells": cells,
-    "start": np.stack([world.start for world in maps]),
-    "goal": goals,
-    "shortest": distances[np.arange(len(maps)), goals[:, 0], goals[:, 1]],
-    "reachable": (distances >= 0).sum(axis=(1, 2)),
-    "filled": (cells != grid_maps.OPEN).mean(axis=(1, 2)),
+    **{name: np.stack([getattr(x, name) for x in maps]) for name in maps[0]._fields},
+    "shortest": np.array([x[*y.goal] for x, y in zip(distances, maps, strict=True)]),
+    "reachable": np.array([np.sum(x >= 0) for x in distances]),
+    "filled": np.array([np.mean(x.cells != grid_maps.OPEN) for x in maps]),
   }
 
 
 def path_lengths(world: grid_maps.Map) -> np.ndarray:
-  """Steps from the start to each position, int32 `[N, N]`; −1 if there is no way."""
-  size = len(world.cells)
-  distances = np.full((size + 2, size + 2), -1)
-  # The wall around is filled too.
-  is_open = np.pad(world.cells == grid_maps.OPEN, 1)
-  reached = np.zeros_like(is_open)
-  reached[1 + world.start[0], 1 + world.start[1]] = True
-  steps = 0
-  while reached.any():
-    distances[reached] = steps
+  """Steps from the start to each position, int64 `[N, N]`; −1 if there is no way."""
+  distances, is_open = np.full(world.cells.shape, -1), world.cells == grid_maps.OPEN
+  reached, steps = np.zeros_like(is_open), 0
+  reached[*world.start] = True
+  while np.any(reached & (distances < 0)):
+    distances[reached & (distances < 0)] = steps
     steps += 1
-    moved = [np.roll(reached, move, axis=(0, 1)) for move in gridworld.MOVES]
-    reached = np.any(moved, axis=0) & is_open & (distances < 0)
-  return distances[1:-1, 1:-1]
+    reached = scipy.ndimage.binary_dilation(reached, mask=is_open)
+  return distances
 
 
 def _draw_world(axes: draw.Axes, table: figures.Table) -> None:
@@ -66,6 +58,14 @@ def _draw_world(axes: draw.Axes, table: figures.Table) -> None:
     row, column = task.results[name][0]
     color: dict[str, Any] = {"mfc": str(grey), "mec": "#D55E00"}
     axes.plot(column, row, marker, ms=8, clip_on=False, label=name, **color)
+
+
+class _World(draw.Panel):
+  """A panel as high as it is wide in a row of five."""
+
+  def height(self, table: figures.Table) -> float:
+    del table
+    return 1.6
 
 
 def _all_solvable(table: figures.Table) -> tuple[bool, str, None]:
@@ -88,13 +88,10 @@ def _fewer_positions(table: figures.Table) -> tuple[bool, str, None]:
   return bool(np.all(np.diff(means) < 0)), ", ".join(f"{x:.0f}" for x in means), None
 
 
-class _World(draw.Panel):
-  """A panel as high as it is wide in a row of five."""
-
-  def height(self, table: figures.Table) -> float:
-    del table
-    return 1.6
-
+_OF_WORLD = {
+  "the target densities are met (within three standard errors)": _densities_met,
+  "denser worlds have fewer positions to go to": _fewer_positions,
+}
 
 FIGURES = (
   figures.Figure(
@@ -102,12 +99,10 @@ FIGURES = (
     title="Gridworlds with obstacles or traps",
     source=f"{runs.PAPER}, figure 11",
     runs=[
-      figures.Grid(
-        compute,
-        [{"world": world} for world in _WORLDS],
+      comparisons.grid(
         {"density": _DENSITIES, "size": 20},
-        num_seeds=30,
-        seeds_per_task=30,
+        lines=[{"world": world} for world in _WORLDS],
+        compute=compute,
       )
     ],
     quick={"num_seeds": 10},
@@ -130,13 +125,7 @@ FIGURES = (
       *(
         judge.Check(f"{world}: {claim}", check, {"world": world})
         for world in _WORLDS
-        for claim, check in (
-          (
-            "the target densities are met (within three standard errors)",
-            _densities_met,
-          ),
-          ("denser worlds have fewer positions to go to", _fewer_positions),
-        )
+        for claim, check in _OF_WORLD.items()
       ),
     ],
   ),

@@ -2,7 +2,6 @@
 
     maze.py      figure 2 in the Random Disco Maze, longer, and variants of settings
     mixtures.py  figure 7: bonus scales and discounts of a mixture's policies
-    policies.py  one policy against eight in a room with one reward
 
 docs/papers/never_give_up.md discusses what came out.
 """

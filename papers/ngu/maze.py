@@ -4,17 +4,17 @@ Paper 2's figure 2, and the variations that its tables 3 and 9 and its figures 1
 test on Atari.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from explorax import environments
 from explorax.environments import disco_maze
-from explorax.experiments import presets
-from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import statistics
-from explorax.experiments.runners import common
 from explorax.papers import compute, draw, figures, judge
+
+_PAPER = "Badia et al. (2020), Never Give Up"
 
 
 def _line(*changes: str, agent: str = "ngu") -> dict[str, Any]:
@@ -24,13 +24,13 @@ def _line(*changes: str, agent: str = "ngu") -> dict[str, Any]:
 _EIGHT = ("num_policies=8", "discount=0.997", "min_discount=0.99")  # γ: table 6.
 _NGU, _N8 = _line(), _line(*_EIGHT)
 _CMR = _line(*_EIGHT, "cross_mixture_ratio=0.5")
-# What it learns has no effect.
-_UNIFORM = _line("evaluation_epsilon=1.0", "updates_per_step=0.001", agent="r2d2_rnd")
 _FIGURE_2 = {
   "NGU": _NGU,
   "random projections": _line("bonus.states=random"),
   "RND": _line(agent="r2d2_rnd"),
 }
+# What it learns has no effect.
+_UNIFORM = _line("evaluation_epsilon=1.0", "updates_per_step=0.001", agent="r2d2_rnd")
 _LONG = {"NGU": _NGU, "uniformly random": _UNIFORM}
 _VARIANTS = {
   "NGU": _NGU,
@@ -62,63 +62,55 @@ _QUICK = {
   "eval_episodes": 2,
   "num_seeds": 1,
 }
-# Makes the mazes of evaluations differ from those of training.
-_EVALUATION_SEED = 1000
+_EVALUATION_SEED = 1000  # Evaluations have other mazes than training.
 _RANDOM = 0.1  # The share that a policy at random visits, over 4,000 episodes.
 
 
-def _config(settings: figures.Settings) -> Any:
-  """The preset's config for the maze, changed by the settings."""
-  preset = presets.PRESETS[settings["agent"]]
-  config = preset.config_for(f"jax:disco_maze/{settings['size']}")
-  changes = {
-    # Episodes in a small maze are short: longer sequences would be mostly padding.
-    "sequence_length": "5",  # 50 in the paper (table 7).
-    "sequence_period": "5",  # 50 in the paper (table 7).
-    "batch_size": settings["batch_size"],
-    "updates_per_step": "0.1",  # Ours.
-    "min_replay_size": settings["min_replay_size"],
-    # The most exploratory policy is evaluated: there is nothing else to do in a maze.
-    "evaluation_policy": "-1",
-    # No more than a run fills, because sampling computes over replay's whole capacity.
-    "replay_capacity": settings["num_steps"],
-  }
-  if settings["agent"] == "ngu":
-    # Enough for three episodes at the maze's time limit, and no more, because the
-    # search for neighbours computes over the memory's whole capacity.
-    changes["bonus.memory_capacity"] = 3 * (2 * settings["size"] ** 2 + 1)
-  changes |= dict(change.split("=") for change in settings["changes"])
-  return settings_lib.apply(config, [f"{k}={v}" for k, v in changes.items()])
-
-
-def _run(settings: figures.Settings) -> figures.Results:
+def run(settings: figures.Settings) -> figures.Results:
   """Trains a seed; in evaluations the policy is greedy, as in table 7.
 
   Returns:
     `env_steps` and `coverage` of the E evaluations, `[1, E]`; `training_coverage` of
     all training episodes.
   """
-  maze, (seed,) = disco_maze.DiscoMaze(settings["size"]), settings["seeds"]
+  size, (seed,) = settings["size"], settings["seeds"]
+  changes = {
+    # Episodes in a small maze are short: longer sequences would be mostly padding.
+    "sequence_length": 5,  # 50 in the paper (table 7).
+    "sequence_period": 5,  # 50 in the paper (table 7).
+    "batch_size": settings["batch_size"],
+    "updates_per_step": 0.1,  # Ours.
+    "min_replay_size": settings["min_replay_size"],
+    # The most exploratory policy is evaluated: there is nothing else to do in a maze.
+    "evaluation_policy": -1,
+    # No more than a run fills, because sampling computes over replay's whole capacity.
+    "replay_capacity": settings["num_steps"],
+  }
+  if settings["agent"] == "ngu":
+    # Enough for three episodes at the maze's time limit, and no more, because the
+    # search for neighbours computes over the memory's whole capacity.
+    changes["bonus.memory_capacity"] = 3 * (2 * size**2 + 1)
+  changes |= dict(change.split("=") for change in settings["changes"])
+  maze, lengths = disco_maze.DiscoMaze(size), ("eval_every", "eval_episodes")
   record = compute.train(
-    settings,
-    config=_config(settings),
+    {**settings, "changes": [f"{k}={v}" for k, v in changes.items()]},
+    env=f"jax:disco_maze/{size}",
     environment=maze,
     evaluation_environment=environments.wrap(maze, seed=seed + _EVALUATION_SEED),
     steps=settings["num_steps"],
-    eval_every=settings["eval_every"],
-    eval_episodes=settings["eval_episodes"],
+    **{name: settings[name] for name in lengths},
   )
+
+  def coverage(episodes: Sequence[Any]) -> list[float]:
+    return [episode.metrics["coverage"] for episode in episodes]
+
   evaluations = record.evaluations[seed]
-  coverage = [np.mean([_coverage(x) for x in each.episodes]) for each in evaluations]
+  means = [np.mean(coverage(x.episodes)) for x in evaluations]
   return {
-    "env_steps": np.array([[each.env_steps for each in evaluations]], np.int64),
-    "coverage": np.array([coverage], np.float64),
-    "training_coverage": np.array([[*map(_coverage, record.episodes[seed])]], "f4"),
+    "env_steps": np.array([[x.env_steps for x in evaluations]], np.int64),
+    "coverage": np.array([means], np.float64),
+    "training_coverage": np.array([coverage(record.episodes[seed])], np.float32),
   }
-
-
-def _coverage(episode: common.Episode | common.EvaluationEpisode) -> float:
-  return episode.metrics["coverage"]
 
 
 def _last(table: figures.Table) -> np.ndarray:
@@ -141,13 +133,9 @@ def _goes_on(table: figures.Table) -> judge.Finding | None:
   if not learned:
     return None
   steps, coverage = learned.joined("env_steps")[0], learned.joined("coverage")
-  return judge.above(
-    f"NGU explores more at the end than after {at:,} steps",
-    _last(learned),
-    coverage[:, np.argmin(np.abs(steps - at))],
-    test=judge.paired,
-    spec=".3g",
-  )
+  claim = f"NGU explores more at the end than after {at:,} steps"
+  then = coverage[:, np.argmin(np.abs(steps - at))]
+  return judge.above(claim, _last(learned), then, test=judge.paired, spec=".3g")
 
 
 def _explores_nearly_all(
@@ -167,7 +155,8 @@ _NEARLY_ALL = judge.Check(
 )
 
 
-def _curves(lines: draw.Lines, top: float, **axes: Any) -> list[list[draw.Panel]]:
+def _curves(lines: draw.Lines, top: float) -> list[list[draw.Panel]]:
+  axes = {"xlabel": "environment steps", "ylabel": "share of positions visited"}
   return [
     [
       draw.Curves(
@@ -176,12 +165,7 @@ def _curves(lines: draw.Lines, top: float, **axes: Any) -> list[list[draw.Panel]
         # After the same steps of each seed.
         x=lambda table: table.joined("env_steps")[0],
         guides=[draw.horizontal(_RANDOM, linestyle=":")],
-        axes={
-          "xlabel": "environment steps",
-          "ylabel": "share of positions visited",
-          "ylim": (0, top),
-          **axes,
-        },
+        axes={**axes, "ylim": (0, top)},
       )
     ]
   ]
@@ -191,28 +175,28 @@ FIGURES = (
   figures.Figure(
     name="ngu/fig2",
     title="Random Disco Maze: the share of positions visited in an episode",
-    source="Badia et al. (2020), Never Give Up, figure 2",
-    runs=[figures.Grid(_run, [*_FIGURE_2.values()], _SETTINGS, num_seeds=10)],
+    source=f"{_PAPER}, figure 2",
+    runs=[figures.Grid(run, [*_FIGURE_2.values()], _SETTINGS, num_seeds=10)],
     quick={**_QUICK, "changes": []},
     panels=_curves(_FIGURE_2, 0.5),
     claims=[
-      _explores_more(
-        f"learned controllable states explore more than {other}",
-        _NGU,
-        _FIGURE_2[other],
-        judge.paired,
-      )
-      for other in ("random projections", "RND")
-    ]
-    + [_NEARLY_ALL],
+      *(
+        _explores_more(
+          f"learned controllable states explore more than {other}",
+          *(_NGU, _FIGURE_2[other], judge.paired),
+        )
+        for other in ("random projections", "RND")
+      ),
+      _NEARLY_ALL,
+    ],
   ),
   figures.Figure(
     name="ngu/long",
     title="Random Disco Maze: longer runs of Never Give Up, and uniform actions",
-    source="Our own, of Badia et al. (2020), Never Give Up, figure 2",
+    source=f"Our own, of {_PAPER}, figure 2",
     runs=[
       figures.Grid(
-        _run,
+        run,
         [*_LONG.values()],
         {**_SETTINGS, "num_steps": 200_000, "eval_every": 20_000},
         num_seeds=8,
@@ -226,9 +210,7 @@ FIGURES = (
         [
           _explores_more(
             "learned controllable states explore more than uniform actions",
-            _NGU,
-            _UNIFORM,
-            judge.paired,
+            *(_NGU, _UNIFORM, judge.paired),
           ),
           _goes_on,
         ]
@@ -239,11 +221,11 @@ FIGURES = (
   figures.Figure(
     name="ngu/variants",
     title="Never Give Up's settings in the Random Disco Maze",
-    source="Our own, of settings that Badia et al. (2020), Never Give Up, vary on "
-    "Atari in tables 3 and 9 and figures 10 to 13",
+    source=f"Our own, of settings that {_PAPER}, vary on Atari in tables 3 and 9 and "
+    "figures 10 to 13",
     runs=[
-      figures.Grid(_run, [_NGU], _SETTINGS, num_seeds=10),
-      figures.Grid(_run, [*_VARIANTS.values()][1:], _SETTINGS, num_seeds=5),
+      figures.Grid(run, [_NGU], _SETTINGS, num_seeds=10),
+      figures.Grid(run, [*_VARIANTS.values()][1:], _SETTINGS, num_seeds=5),
     ],
     quick={**_QUICK, "changes": (_N8["changes"], _CMR["changes"])},
     panels=[
@@ -260,27 +242,26 @@ FIGURES = (
     # Most claims are from the paper's text on Atari; the last three are ours: there a β
     # of 0.3 is better than 0.2 and 0.5, and the paper does not compare memories.
     claims=[
-      _explores_more("sharing experience between policies (CMR) harms", _N8, _CMR),
-      *(
-        _explores_more(claim, _NGU, _VARIANTS[other])
-        for claim, other in (
-          ("RND's factor is beneficial", "without RND"),
-          ("k = 10 is better than 5", "k = 5"),
-          ("k = 10 is better than 30", "k = 30"),
-        )
-      ),
-      _explores_more("a larger L is better", _VARIANTS["L = 10"], _NGU),
-      _explores_more(
-        "the most exploratory of 8 policies covers more than one", _N8, _NGU
-      ),
-      _explores_more(
-        "the maze's β of 0.5 is better than 0.2", _NGU, _VARIANTS["β = 0.2"]
-      ),
-      _explores_more(
-        "a memory of one episode is better than of 3",
-        _NGU,
-        _VARIANTS["M kept for 3 episodes"],
-      ),
+      _explores_more(claim, _VARIANTS[agent], _VARIANTS[other])
+      for claim, agent, other in (
+        (
+          "sharing experience between policies (CMR) harms",
+          *("N = 8", "N = 8, CMR 0.5"),
+        ),
+        ("RND's factor is beneficial", "NGU", "without RND"),
+        ("k = 10 is better than 5", "NGU", "k = 5"),
+        ("k = 10 is better than 30", "NGU", "k = 30"),
+        ("a larger L is better", "L = 10", "NGU"),
+        (
+          "the most exploratory of 8 policies covers more than one",
+          *("N = 8", "NGU"),
+        ),
+        ("the maze's β of 0.5 is better than 0.2", "NGU", "β = 0.2"),
+        (
+          "a memory of one episode is better than of 3",
+          *("NGU", "M kept for 3 episodes"),
+        ),
+      )
     ],
   ),
 )

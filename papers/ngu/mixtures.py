@@ -5,22 +5,28 @@ import numpy as np
 from explorax import exploration
 from explorax.papers import draw, figures, judge
 
-_N, _BETA, _MOST, _LEAST = 32, 0.3, 0.997, 0.99  # Table 6.
+# Table 6.
+_MIXTURE = {
+  "num_policies": 32,
+  "beta": 0.3,
+  "discount_max": 0.997,
+  "discount_min": 0.99,
+}
 
 
-def _compute(settings: figures.Settings) -> figures.Results:
-  size, least = settings["num_policies"], settings["discount_min"]
+def compute(settings: figures.Settings) -> figures.Results:
+  """`betas` and `discounts`, `[1, N]`."""
+  size, ends = settings["num_policies"], ("discount_max", "discount_min")
   betas = exploration.mixture_betas(size, settings["beta"])
-  discounts = exploration.mixture_discounts(size, settings["discount_max"], least)
+  discounts = exploration.mixture_discounts(size, *(settings[x] for x in ends))
   return {"betas": np.asarray(betas)[None], "discounts": np.asarray(discounts)[None]}
 
 
 def _from_end_to_end(table: figures.Table) -> tuple[bool, str, None]:
   (betas,), (discounts,) = table.joined("betas"), table.joined("discounts")
-  ends = [table.values(x)[0] for x in ("beta", "discount_max", "discount_min")]
   measured = [betas[-1], discounts[0], discounts[-1]]
+  held = betas[0] == 0 and np.allclose(measured, [*_MIXTURE.values()][1:], rtol=1e-5)
   words = f"γ from {discounts[0]:.4g} to {discounts[-1]:.4g}"
-  held = betas[0] == 0 and np.allclose(measured, ends, rtol=1e-5)
   return bool(held), f"β from {betas[0]:.3g} to {betas[-1]:.3g}, {words}", None
 
 
@@ -43,46 +49,25 @@ def _line(name: str) -> draw.Guide:
   return lambda axes, table: axes.plot(table.joined(name)[0], **style)
 
 
+_CLAIMS = {
+  "from β = 0 and the greatest γ to the greatest β and the least γ": _from_end_to_end,
+  "most policies near the ends: mostly greedy, or mostly exploring": _near_the_ends,
+  "discounts are evenly spaced in the logarithm of the horizon": _evenly_spaced,
+}
+
 FIGURES = (
   figures.Figure(
     name="ngu/fig7",
     title="The family of policies: bonus scales and discounts",
     source="Badia et al. (2020), Never Give Up, figure 7",
-    runs=[
-      figures.Grid(
-        _compute,
-        axes={
-          "num_policies": _N,
-          "beta": _BETA,
-          "discount_max": _MOST,
-          "discount_min": _LEAST,
-        },
-        num_seeds=1,  # There is no randomness.
-      )
-    ],
+    runs=[figures.Grid(compute, axes=_MIXTURE, num_seeds=1)],  # Without randomness.
     quick={},
     panels=[
       [
-        draw.Panel(
-          guides=[_line(name)],
-          axes={"xlabel": "policy i", "ylabel": label},
-        )
+        draw.Panel(guides=[_line(name)], axes={"xlabel": "policy i", "ylabel": label})
         for name, label in (("betas", "bonus scale β"), ("discounts", "discount γ"))
       ]
     ],
-    claims=[
-      judge.Check(claim, check, exact=True)
-      for claim, check in (
-        (
-          "from β = 0 and the greatest γ to the greatest β and the least γ",
-          _from_end_to_end,
-        ),
-        (
-          "most policies near the ends: mostly greedy, or mostly exploring",
-          _near_the_ends,
-        ),
-        ("discounts are evenly spaced in the logarithm of the horizon", _evenly_spaced),
-      )
-    ],
+    claims=[judge.Check(claim, x, exact=True) for claim, x in _CLAIMS.items()],
   ),
 )

@@ -1,258 +1,218 @@
-"""Learners that update at every step: tables, linear features, and a model.
-
-`QLearning`, `SarsaLambda` on a `FourierBasis`, and `RMax`. A learner is a frozen
-dataclass of its settings; all methods are pure.
-"""
+"""Learners that update at every step: tables, linear features, and a model."""
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from explorax import losses
-from explorax.environments import jax_types
 
 State = Any  # A pytree of arrays of fixed shapes.
 Encoded = Any  # A state's index, or its features.
+# The environment's state and its observation → what the learner sees of them.
+Encode = Callable[[Any, jax.Array], Encoded]
 
 
 class Transition(NamedTuple):
-  """One step, and the action chosen after it.
+  """One step, and the action chosen after it; scalars, int32 and float32."""
 
-  Attributes:
-    source: x_t, encoded by the learner.
-    action: a_t, int32 `[]`.
-    reward: r_{t+1}, float32 `[]`.
-    discount: the environment's, 0 if the episode terminated, float32 `[]`.
-    destination: x_{t+1}, encoded; also at an episode's end.
-    next_action: a_{t+1}, int32 `[]`, for learners that are `on_policy`. It is also
-      drawn at an episode's last observation, to bootstrap from it after a truncation.
-    learns: bool `[]`; False: there was no such step (at an episode's start, or after
-      the end of a run in a batch), and the learner's state does not change. Selecting
-      between the states before and after would copy a table at every step.
-  """
-
-  source: Encoded
-  action: jax.Array
-  reward: jax.Array
-  discount: jax.Array
-  destination: Encoded
+  source: Encoded  # x_t.
+  action: jax.Array  # a_t.
+  reward: jax.Array  # r_{t+1}.
+  discount: jax.Array  # The environment's, 0 if the episode terminated.
+  destination: Encoded  # x_{t+1}; also at an episode's end.
+  # a_{t+1}, for learners that are `on_policy`. It is also drawn at an episode's last
+  # observation, to bootstrap from it after a truncation.
   next_action: jax.Array
+  # False: there was no such step (at an episode's start, or after the end of a run in a
+  # batch), and the learner's state does not change. Selecting between the states before
+  # and after would copy a table at every step.
   learns: jax.Array | bool = True
 
 
-class Learner(Protocol):
-  """Learns action values from single steps, in the order in which they happen.
+class Learner(NamedTuple):
+  """Pure functions that learn from single steps, in the order in which they happen."""
 
-  An on-policy learner needs the next action, which the rule chooses with the values
-  before the update (Sutton and Barto, 2018, section 12.7); otherwise the rule chooses
-  with those after it (section 6.5). Learners that are `sequential` are faster one seed
-  after another than as a batch.
+  init: Callable[[jax.Array], State]  # Of a random key.
+  encode: Encode
+  q_values: Callable[[State, Encoded], jax.Array]  # float32 `[A]`.
+  update: Callable[[State, Transition], State]
+  begin_episode: Callable[[State], State] = lambda state: state
+  discount: float = 1.0  # γ, which also discounts the returns of a run.
+  # Whether the update needs the next action, which the rule chooses with the values
+  # before it (Sutton and Barto, 2018, section 12.7); otherwise it chooses with those
+  # after it (section 6.5).
+  on_policy: bool = False
+  sequential: bool = False  # Whether seeds are slow as a batch.
+
+
+class Visits(NamedTuple):
+  """The steps taken, and those of first visits."""
+
+  steps: jax.Array  # int32 `[]`.
+  first: jax.Array  # int32 `[C]`, or `[C, A]` of pairs.
+
+
+NEVER = jnp.iinfo(jnp.int32).max  # Of what has no visit.
+
+
+def first_visits(
+  encode: Encode, num_cells: int, num_actions: int, greedy_action: int, pairs: bool
+) -> Learner:
+  """Records first visits, and does not learn: one action is greedy in all states.
+
+  A cell, as `encode` numbers them from 0 to C − 1, is visited when the agent arrives,
+  also at an episode's last timestep, and at step 0 if it starts there. With `pairs`,
+  the visits are of (cell, action): after the action, at step 1 at the earliest.
   """
 
-  @property
-  def discount(self) -> float:
-    """γ, which also discounts the returns of a run."""
-
-  @property
-  def on_policy(self) -> bool:
-    """Whether the update needs the next action."""
-
-  @property
-  def sequential(self) -> bool:
-    """Whether seeds run one after another."""
-
-  def init(self, key: jax.Array) -> State:
-    """The state before the first episode."""
-
-  def begin_episode(self, state: State) -> State:
-    """The state at an episode's start: traces are cleared."""
-
-  def encode(self, state: jax_types.State, observation: jax.Array) -> Encoded:
-    """What the learner sees of an environment's state or observation."""
-
-  def q_values(self, state: State, encoded: Encoded) -> jax.Array:
-    """Action values, float32 `[A]`."""
-
-  def update(self, state: State, transition: Transition) -> State:
-    """Learns from one step, if `transition.learns`."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Tabular:
-  """A learner whose table has a row for each index that `index` gives a state."""
-
-  index: Callable[[Any], jax.Array]
-  num_states: int  # S.
-  num_actions: int  # A.
-
-  on_policy = False
-  sequential = False
-
-  def begin_episode(self, state: State) -> State:
-    return state
-
-  def encode(self, state: jax_types.State, observation: jax.Array) -> jax.Array:
-    del observation
-    return self.index(state)
-
-
-@dataclasses.dataclass(frozen=True)
-class Fixed(_Tabular):
-  """Does not learn: the same action is greedy in all states.
-
-  Figure 1's greedy policy always goes down. With ε = 1, the greedy action has no
-  effect.
-  """
-
-  action: int = 0
-  discount: float = 1.0
-
-  def init(self, key: jax.Array) -> tuple[()]:
+  def init(key: jax.Array) -> Visits:
     del key
-    return ()
+    shape = (num_cells, num_actions) if pairs else (num_cells,)
+    return Visits(jnp.int32(0), jnp.full(shape, NEVER, jnp.int32))
 
-  def q_values(self, state: tuple[()], encoded: jax.Array) -> jax.Array:
-    del state, encoded
-    return jax.nn.one_hot(self.action, self.num_actions)
+  def update(state: Visits, transition: Transition) -> Visits:
+    steps = state.steps + transition.learns
+    source: Any = transition.source
+    visited = [((source, transition.action), steps)]
+    if not pairs:
+      visited = [(source, state.steps), (transition.destination, steps)]
+    first = state.first
+    for cell, step in visited:
+      at = jnp.where(transition.learns, step, NEVER)
+      first = first.at[cell].min(at, mode="drop")
+    return Visits(steps, first)
 
-  def update(self, state: tuple[()], transition: Transition) -> tuple[()]:
-    del transition
-    return state
+  action = jax.nn.one_hot(greedy_action, num_actions)
+  return Learner(init, encode, lambda state, encoded: action, update)
 
 
-@dataclasses.dataclass(frozen=True)
-class QLearning(_Tabular):
+def q_learning(
+  encode: Encode,
+  num_states: int,
+  num_actions: int,
+  *,
+  step_size: float,
+  discount: float,
+  initial_std: float = 0.0,
+) -> Learner:
   """Q-learning (Watkins, 1989): Q(s, a) ← Q(s, a) + α·(r + γ·max_b Q(s', b) − Q(s, a)).
 
   Dabney et al. (2021), appendix B, use it in DeepSea and GridWorld. They give neither γ
   nor the initial values, here ~ N(0, std²). The state is the table, float32 `[S, A]`.
   """
 
-  step_size: float = 1.0  # α.
-  discount: float = 1.0  # γ.
-  initial_std: float = 0.0
-
-  def init(self, key: jax.Array) -> jax.Array:
+  def init(key: jax.Array) -> jax.Array:
     values_key, _ = jax.random.split(key)
-    shape = self.num_states, self.num_actions
-    return self.initial_std * jax.random.normal(values_key, shape, jnp.float32)
+    shape = num_states, num_actions
+    return initial_std * jax.random.normal(values_key, shape, jnp.float32)
 
-  def q_values(self, state: jax.Array, encoded: jax.Array) -> jax.Array:
-    return state[encoded]
-
-  def update(self, state: jax.Array, transition: Transition) -> jax.Array:
+  def update(table: jax.Array, transition: Transition) -> jax.Array:
     source, action = transition.source, transition.action
     td_error = losses.q_learning(
-      state[source],
+      table[source],
       action,
       transition.reward,
-      self.discount * transition.discount,
-      state[transition.destination],
+      discount * transition.discount,
+      table[transition.destination],
     )
-    change = jnp.where(transition.learns, self.step_size * td_error, 0.0)
-    return state.at[source, action].add(change)
+    change = jnp.where(transition.learns, step_size * td_error, 0.0)
+    return table.at[source, action].add(change)
+
+  return Learner(init, encode, lambda table, s: table[s], update, discount=discount)
 
 
 class Model(NamedTuple):
-  """The data of each state and action, and the values computed from them.
+  """The data of each state and action, and the values computed from them."""
 
-  Attributes:
-    table: float32 `[S, A]`, action values.
-    counts: int32 `[S, A]`, visits, up to the threshold m.
-    rewards: float32 `[S, A]`, the sum of the rewards of these visits.
-    successors: int32 `[m, S, A]`, the next states of these visits.
-    discounts: float32 `[m, S, A]`, the environment's discounts at these visits.
-  """
-
-  table: jax.Array
-  counts: jax.Array
-  rewards: jax.Array
-  successors: jax.Array
-  discounts: jax.Array
+  table: jax.Array  # Action values, float32 `[S, A]`.
+  counts: jax.Array  # Visits, up to the threshold m, int32 `[S, A]`.
+  rewards: jax.Array  # The sum of the rewards of these visits, float32 `[S, A]`.
+  successors: jax.Array  # Of each visit, int32 `[m, S, A]`; S: the episode terminated.
 
 
-@dataclasses.dataclass(frozen=True)
-class RMax(_Tabular):
+def r_max(
+  encode: Encode,
+  num_states: int,
+  num_actions: int,
+  *,
+  threshold: int,
+  reward_max: float,
+  discount: float,
+  tolerance: float,
+) -> Learner:
   """R-MAX (Brafman and Tennenholtz, 2002) with discounted values.
 
   A state-action pair is known after m visits; later visits change nothing. The values
   solve
 
-    Q(s, a) = mean over the m visits of r + γ·d·max_b Q(s', b)  if known,
-              R_max/(1 − γ)                                     otherwise,
+    Q(s, a) = mean over the m visits of r + γ·max_b Q(s', b)  if known,
+              R_max/(1 − γ)                                   otherwise,
 
-  where d is 0 if the episode terminated. When a pair becomes known, value iteration
-  starts from the old values, which are at least the new ones. Act with
-  `exploration.Greedy`.
+  where Q(s', b) is 0 if the episode terminated. When a pair becomes known, value
+  iteration starts from the old values, which are at least the new ones, and stops when
+  no value changes by more than `tolerance`. Act with `exploration.Greedy`.
 
   Dabney et al. (2021), figure 15, compare it on GridWorld with thresholds of 1 and 10.
   They give neither γ nor R_max. The original uses undiscounted values of a finite
   horizon; the discounted form is that of Strehl and Littman.
   """
+  shape = num_states, num_actions
+  optimism = jnp.float32(reward_max) / (1.0 - jnp.float32(discount))
 
-  threshold: int  # m.
-  reward_max: float  # R_max, the greatest reward of a step.
-  discount: float  # γ, below 1.
-  tolerance: float = 1e-4  # Value iteration stops when no value changes by more.
-
-  sequential = True  # In a batch, each seed's value iteration would be all seeds'.
-
-  @property
-  def _optimism(self) -> jax.Array:
-    return jnp.float32(self.reward_max) / (1.0 - jnp.float32(self.discount))
-
-  def init(self, key: jax.Array) -> Model:
+  def init(key: jax.Array) -> Model:
     del key
-    shape = self.num_states, self.num_actions
-    samples = self.threshold, *shape
     return Model(
-      table=jnp.full(shape, self._optimism, jnp.float32),
+      table=jnp.full(shape, optimism, jnp.float32),
       counts=jnp.zeros(shape, jnp.int32),
       rewards=jnp.zeros(shape, jnp.float32),
-      successors=jnp.zeros(samples, jnp.int32),
-      discounts=jnp.zeros(samples, jnp.float32),
+      successors=jnp.zeros((threshold, *shape), jnp.int32),
     )
 
-  def q_values(self, state: Model, encoded: jax.Array) -> jax.Array:
-    return state.table[encoded]
-
-  def update(self, state: Model, transition: Transition) -> Model:
-    place = transition.source, transition.action
-    count = state.counts[place]
-    new = (count < self.threshold) & transition.learns
+  def update(model: Model, transition: Transition) -> Model:
+    pair = transition.source, transition.action
+    count = model.counts[pair]
+    new = (count < threshold) & transition.learns
     # A visit beyond m has an index out of bounds, so that nothing is written.
-    visit = jnp.where(new, count, self.threshold), *place
-    state = state._replace(
-      counts=state.counts.at[place].add(new.astype(jnp.int32)),
-      rewards=state.rewards.at[place].add(jnp.where(new, transition.reward, 0.0)),
-      successors=state.successors.at[visit].set(transition.destination, mode="drop"),
-      discounts=state.discounts.at[visit].set(transition.discount, mode="drop"),
+    visit = jnp.where(new, count, threshold), *pair
+    ended = transition.discount == 0
+    successor = jnp.where(ended, num_states, transition.destination)
+    model = model._replace(
+      counts=model.counts.at[pair].add(new.astype(jnp.int32)),
+      rewards=model.rewards.at[pair].add(jnp.where(new, transition.reward, 0.0)),
+      successors=model.successors.at[visit].set(successor, mode="drop"),
     )
-    becomes_known = new & (count + 1 == self.threshold)
-    table = jax.lax.cond(becomes_known, self._solve, lambda state: state.table, state)
-    return state._replace(table=table)
+    becomes_known = new & (count + 1 == threshold)
+    table = jax.lax.cond(becomes_known, solve, lambda model: model.table, model)
+    return model._replace(table=table)
 
-  def _solve(self, state: Model) -> jax.Array:
-    """Value iteration: the action values, float32 `[S, A]`."""
-    known = state.counts == self.threshold
-    rewards = state.rewards / self.threshold
-    weights = self.discount * state.discounts / self.threshold
+  def solve(model: Model) -> jax.Array:
+    known = model.counts == threshold
+    rewards = model.rewards / threshold
 
     def improve(carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
       values = jnp.max(carry[0], axis=1)
-      following = jnp.sum(weights * values[state.successors], axis=0)
-      better = jnp.where(known, rewards + following, self._optimism)
+      following = jnp.append(values, 0.0)[model.successors]
+      worth = rewards + jnp.sum(discount / threshold * following, axis=0)
+      better = jnp.where(known, worth, optimism)
       return better, jnp.max(jnp.abs(jnp.max(better, axis=1) - values))
 
-    start = improve((state.table, jnp.float32(0.0)))
-    table, _ = jax.lax.while_loop(lambda x: x[1] > self.tolerance, improve, start)
+    start = improve((model.table, jnp.float32(0.0)))
+    table, _ = jax.lax.while_loop(lambda x: x[1] > tolerance, improve, start)
     return table
+
+  return Learner(
+    init,
+    encode,
+    lambda model, s: model.table[s],
+    update,
+    discount=discount,
+    sequential=True,  # In a batch, each seed's value iteration would be all seeds'.
+  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,10 +234,6 @@ class FourierBasis:
   low: tuple[float, ...]  # Mapped to 0, for each of the d dimensions.
   high: tuple[float, ...]  # Mapped to 1.
   total_order: bool = False
-
-  @property
-  def num_features(self) -> int:
-    return len(self.indices())
 
   def __call__(self, observation: jax.Array) -> jax.Array:
     """The features, float32 `[F]`."""
@@ -318,19 +274,26 @@ def _angles(indices: np.ndarray, scaled: jax.Array) -> jax.Array:
 
 def _multi_indices(order: int, dimensions: int) -> np.ndarray:
   """All c with elements up to n, float32 `[(order + 1)^dimensions, dimensions]`."""
-  values = range(order + 1)
-  return np.asarray(list(itertools.product(values, repeat=dimensions)), np.float32)
+  return np.indices((order + 1,) * dimensions).reshape(dimensions, -1).T.astype("f4")
 
 
 class Weights(NamedTuple):
-  """Weights and traces, float32 `[A, F]` each."""
+  """Of features, and their traces, float32 `[A, F]` each."""
 
   weights: jax.Array
   traces: jax.Array
 
 
-@dataclasses.dataclass(frozen=True)
-class SarsaLambda:
+def sarsa_lambda(
+  features: FourierBasis,
+  num_actions: int,
+  *,
+  step_size: float,
+  discount: float,
+  trace_decay: float,
+  initial_variance: float = 0.0,
+  scale_steps: bool = False,
+) -> Learner:
   """SARSA(λ) with accumulating traces (Sutton and Barto, 2018, section 12.7).
 
   With q(x, a) = w_a · φ(x), at each step, whether a' explores or not,
@@ -339,7 +302,7 @@ class SarsaLambda:
     w ← w + α·(r + γ·q(x', a') − q(x, a))·e.
 
   If the episode terminated, q(x', a') counts as 0; if it was truncated, a' is the
-  action that the rule selects at x'.
+  action that the rule selects at x'. Initial weights are ~ N(0, `initial_variance`).
 
   Dabney et al. (2021), appendix B, use it in MountainCar and CartPole. They do not
   specify the traces: accumulating ones are the standard form for features that are not
@@ -347,43 +310,38 @@ class SarsaLambda:
   al. (2011): `scale_steps` does this, and α is then that of the constant feature.
   """
 
-  features: FourierBasis
-  num_actions: int  # A.
-  step_size: float  # α.
-  discount: float  # γ.
-  trace_decay: float  # λ.
-  initial_variance: float = 0.0  # Of the weights, whose mean is 0.
-  scale_steps: bool = False
-  sequential: bool = False
-
-  on_policy = True
-
-  def init(self, key: jax.Array) -> Weights:
-    shape = self.num_actions, self.features.num_features
-    spread = math.sqrt(self.initial_variance)
+  def init(key: jax.Array) -> Weights:
+    shape = num_actions, len(features.indices())
+    spread = math.sqrt(initial_variance)
     weights = spread * jax.random.normal(key, shape, jnp.float32)
     return Weights(weights, jnp.zeros(shape, jnp.float32))
 
-  def begin_episode(self, state: Weights) -> Weights:
+  def begin_episode(state: Weights) -> Weights:
     return state._replace(traces=jnp.zeros_like(state.traces))
 
-  def encode(self, state: jax_types.State, observation: jax.Array) -> jax.Array:
-    del state
-    return self.features(observation)
-
-  def q_values(self, state: Weights, encoded: jax.Array) -> jax.Array:
+  def q_values(state: Weights, encoded: jax.Array) -> jax.Array:
     return jnp.sum(state.weights * encoded[None], axis=1)
 
-  def update(self, state: Weights, transition: Transition) -> Weights:
-    value = self.q_values(state, transition.source)[transition.action]
-    following = self.q_values(state, transition.destination)[transition.next_action]
-    target = transition.reward + self.discount * transition.discount * following
-    taken = jnp.arange(self.num_actions, dtype=jnp.int32) == transition.action
-    decay = jnp.float32(self.discount) * jnp.float32(self.trace_decay)
+  def update(state: Weights, transition: Transition) -> Weights:
+    value = q_values(state, transition.source)[transition.action]
+    following = q_values(state, transition.destination)[transition.next_action]
+    target = transition.reward + discount * transition.discount * following
+    taken = jnp.arange(num_actions, dtype=jnp.int32) == transition.action
     seen = jnp.where(taken[:, None], transition.source[None, :], 0.0)
+    decay = jnp.float32(discount) * jnp.float32(trace_decay)
     traces = decay * state.traces + seen
-    steps = self.step_size * (target - value) * traces
-    if self.scale_steps:
-      steps = steps * jnp.asarray(self.features.step_scales())[None, :]
+    steps = step_size * (target - value) * traces
+    if scale_steps:
+      steps = steps * jnp.asarray(features.step_scales())[None, :]
     learnt = Weights(state.weights + steps, traces)
     return jax.tree.map(lambda a, b: jnp.where(transition.learns, a, b), learnt, state)
+
+  return Learner(
+    init,
+    lambda state, observation: features(observation),
+    q_values,
+    update,
+    begin_episode,
+    discount,
+    on_policy=True,
+  )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from explorax.environments import deep_sea, grid_maps
-from explorax.papers.ez import cover, first_visits, runs, worlds
+from explorax.papers.ez import runs, visits, worlds
 
 GRID = {**runs.GRIDWORLD, "size": 5, "episodes": 4, "time_limit": 50, "ties": "fixed"}
 
@@ -19,7 +19,6 @@ def learn(domain: dict[str, Any], seeds: Any, rule: str = "epsilon") -> Any:
 def _plain_q_learning(domain, rng: np.random.Generator):
   """Mean discounted return of ε-greedy Q-learning, in plain loops and float64."""
   size, goal = domain["size"], (domain["size"] - 2, domain["size"] - 2)
-  moves = ((0, -1), (0, 1), (-1, 0), (1, 0))
   spread = 1e-6 if domain["ties"] == "fixed" else 0.0
   q = spread * rng.standard_normal((size, size, 4))
   returns = []
@@ -31,7 +30,7 @@ def _plain_q_learning(domain, rng: np.random.Generator):
       best = [a for a in range(4) if values[a] == max(values)]
       greedy = best[rng.integers(len(best))] if domain["ties"] == "random" else best[0]
       action = rng.integers(4) if rng.random() < domain["epsilon"] else greedy
-      down, right = moves[action]
+      down, right = grid_maps.MOVES[action]
       to = (min(max(row + down, 0), size - 1), min(max(column + right, 0), size - 1))
       target = 1.0 if to == goal else domain["discount"] * q[to].max()
       q[row, column, action] += domain["step_size"] * (target - q[row, column, action])
@@ -83,11 +82,10 @@ def _plain_deep_sea(size: int, rule: str, rng: np.random.Generator):
       return first, episode
 
 
-@pytest.mark.parametrize("rule", ["epsilon", "ez"])
-def test_the_deep_sea_against_plain_loops(rule):
+def test_the_deep_sea_against_plain_loops():
   rng, domain = np.random.default_rng(0), {**runs.DEEP_SEA, "size": 4}
-  expected = np.array([_plain_deep_sea(4, rule, rng) for _ in range(200)])
-  results = learn(domain, range(400), rule)
+  expected = np.array([_plain_deep_sea(4, "ez", rng) for _ in range(200)])
+  results = learn(domain, range(400), "ez")
   assert results["first_treasure"].all() and results["optimal"].all()
   for name, column in zip(("first_treasure", "optimal"), expected.T, strict=True):
     ours = results[name]
@@ -100,7 +98,7 @@ def test_the_deep_sea_against_plain_loops(rule):
 def test_first_visits_of_straight_walks():
   # ε = 0: straight down from the top centre, and never anywhere else.
   settings = {"rule": "epsilon", "epsilon": 0.0, "size": 5, "steps": 9, "seeds": [0, 1]}
-  results = first_visits.compute(settings)
+  results = visits.from_the_top(settings)
   expected = np.full((5, 5), 9)
   expected[1:, 2] = [0, 1, 2, 3]
   np.testing.assert_array_equal(results["first_visits"].reshape(2, 5, 5)[1], expected)
@@ -112,7 +110,7 @@ def test_cover_time_of_the_shortest_chain():
   # episode goes down, right and down, or right and right: probabilities ½, ¼ and ¼.
   settings = {"law": "exponential", "parameter": 0.0, "size": 2, "cap": 10_000}
   settings |= {"steps": 200, "seeds": list(range(400))}
-  steps = cover.compute(settings)["cover_steps"]
+  steps = visits.cover(settings)["cover_steps"]
   rng = np.random.default_rng(0)
   expected = []
   for _ in range(4000):
@@ -125,22 +123,18 @@ def test_cover_time_of_the_shortest_chain():
   assert abs(np.mean(steps) - np.mean(expected)) < 4 * np.std(expected) / 20
 
 
-def test_each_seed_has_effects_of_its_own():
-  plain = {**runs.DEEP_SEA, "size": 2, "episodes": 200}
-  permuted = {**plain, "permuted": True}
-  one, other = (learn(sea, range(64))["episodes"] for sea in (plain, permuted))
-  # Those positions that can be reached, of two rows.
-  right = np.stack([deep_sea.action_mapping(seed, 2) for seed in range(64)])
-  same = right[:, [0, 1, 1], [0, 0, 1]].all(axis=1)
-  assert 0 < same.sum() < 64
-  np.testing.assert_array_equal(other[same], one[same])
-  assert (other[~same] != one[~same]).any()
-  # Seeds of another range are the same seeds.
-  later = learn(permuted, range(32, 96))["episodes"]
-  np.testing.assert_array_equal(later[:32], other[32:])
-
-
-# -- worlds -----------------------------------------------------------------------
+def test_each_seed_has_effects_and_a_world_of_its_own():
+  settings = {**runs.DEEP_SEA, "size": 4, "permuted": True, "seeds": [3, 5]}
+  for seed, params in zip((3, 5), runs.problem(settings).params, strict=True):
+    np.testing.assert_array_equal(params.right, deep_sea.action_mapping(seed, 4))
+  domain = {**GRID, "world": "traps", "size": 8, "density": 0.3}
+  problem = runs.problem({**domain, "seeds": [0, 2]})
+  for seed, params in zip((0, 2), problem.params, strict=True):
+    world = runs.draw_map(domain, seed)
+    np.testing.assert_array_equal(params.cells, world.cells)
+    np.testing.assert_array_equal(params.goal, world.goal)
+  alone, beside = (learn(domain, seeds)["returns"] for seeds in ([2], [1, 2]))
+  np.testing.assert_array_equal(alone[0], beside[1])
 
 
 def count_steps(world: grid_maps.Map) -> dict[tuple[int, int], int]:
@@ -149,12 +143,8 @@ def count_steps(world: grid_maps.Map) -> dict[tuple[int, int], int]:
   steps, queue = {start: 0}, collections.deque([start])
   while queue:
     row, column = queue.popleft()
-    for near in (
-      (row - 1, column),
-      (row + 1, column),
-      (row, column - 1),
-      (row, column + 1),
-    ):
+    for down, right in grid_maps.MOVES:
+      near = row + down, column + right
       inside = min(near) >= 0 and max(near) < len(world.cells)
       if inside and near not in steps and world.cells[near] == grid_maps.OPEN:
         steps[near] = steps[row, column] + 1
@@ -169,27 +159,9 @@ def test_ways_through_worlds(world):
   for seed in range(8):
     world = grid_maps.Map(*(results[name][seed] for name in grid_maps.Map._fields))
     steps = count_steps(world)
+    for position, length in np.ndenumerate(worlds.path_lengths(world)):
+      assert length == steps.get(position, -1)
     assert results["shortest"][seed] == steps[tuple(world.goal.tolist())]
     assert results["reachable"][seed] == len(steps)
     filled = sum(cell != grid_maps.OPEN for cell in world.cells.flat) / 144
     assert results["filled"][seed] == pytest.approx(filled)
-
-
-def test_unreachable_positions_have_no_distance():
-  cells = np.full((5, 5), grid_maps.OPEN)
-  cells[:, 2] = grid_maps.OBSTACLE
-  cut = grid_maps.Map(cells, np.array([0, 0]), np.array([0, 4]))
-  expected = -np.ones((5, 5), int)
-  expected[:, :2] = np.arange(5)[:, None] + np.arange(2)
-  np.testing.assert_array_equal(worlds.path_lengths(cut), expected)
-
-
-def test_each_seed_learns_in_its_own_world():
-  domain = {**GRID, "world": "traps", "size": 8, "density": 0.3}
-  problem = runs.problem({**domain, "seeds": [0, 2]})
-  for seed, params in zip((0, 2), problem.params, strict=True):
-    world = runs.draw_map(domain, seed)
-    np.testing.assert_array_equal(params.cells, world.cells)
-    np.testing.assert_array_equal(params.goal, world.goal)
-  alone, beside = (learn(domain, seeds)["returns"] for seeds in ([2], [1, 2]))
-  np.testing.assert_array_equal(alone[0], beside[1])

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from explorax.papers.tabular import learners
 
 STATES, ACTIONS = 5, 3
+INDICES = jnp.arange(STATES, dtype=jnp.int32)
 
 
 def _walk(seed, steps=200, terminal=0.1, states=STATES):
@@ -28,15 +28,15 @@ def _walk(seed, steps=200, terminal=0.1, states=STATES):
   return rows
 
 
-def _feed(learner, rows, encoded, key=0):
-  """The learner's state before the first and after each row."""
+def _feed(learner, rows, encoded=INDICES):
+  """The learner's state before the first and after each row, and of one not learned."""
 
   def step(state, row):
     transition, first = row
     begun = learner.begin_episode(state)
     state = jax.tree.map(lambda a, b: jnp.where(first, a, b), begun, state)
     state = learner.update(state, transition)
-    return state, state
+    return learner.update(state, transition._replace(reward=9.0, learns=False)), state
 
   columns = [np.asarray(column) for column in zip(*rows, strict=True)]
   transitions = learners.Transition(
@@ -48,40 +48,32 @@ def _feed(learner, rows, encoded, key=0):
     jnp.asarray(columns[5], jnp.int32),
     jnp.ones(len(rows), bool),
   )
-  start = learner.init(jax.random.PRNGKey(key))
+  start = learner.init(jax.random.PRNGKey(0))
   _, states = jax.jit(lambda s: jax.lax.scan(step, s, (transitions, columns[6])))(start)
   return start, states
 
 
-def _index(state):
-  return state
-
-
-INDICES = jnp.arange(STATES, dtype=jnp.int32)
-
-
-@pytest.mark.parametrize(
-  "learner",
-  [
-    learners.QLearning(_index, STATES, ACTIONS, 0.3, 0.9),
-    learners.SarsaLambda(
-      learners.FourierBasis(2, (0.0,), (1.0,)), ACTIONS, 0.1, 0.9, 0.5, 0.01
-    ),
-    learners.RMax(_index, STATES, ACTIONS, 1, 1.0, 0.9),
-  ],
-)
-def test_learners_ignore_resets(learner):
-  state = learner.init(jax.random.PRNGKey(0))
-  seen = learner.encode(jnp.int32(1), jnp.ones((1,)))
-  transition = learners.Transition(seen, jnp.int32(1), jnp.float32(1.0), 1.0, seen, 0)
-  same = learner.update(state, transition._replace(learns=jnp.bool_(False)))
-  chex.assert_trees_all_close(same, state, rtol=1e-6)
+@pytest.mark.parametrize("pairs", [False, True])
+def test_first_visits(pairs):
+  rows = _walk(2, steps=40)
+  learner = learners.first_visits(None, STATES, ACTIONS, 0, pairs)
+  _, states = _feed(learner, rows)
+  first = {}
+  for i, (s, a, _, _, following, _, _) in enumerate(rows):
+    for cell, step in [((s, a), i + 1)] if pairs else [(s, i), (following, i + 1)]:
+      first.setdefault(cell, step)
+    expected = np.full(states.first.shape[1:], learners.NEVER)
+    for cell, step in first.items():
+      expected[cell] = step
+    np.testing.assert_array_equal(states.first[i], expected)
 
 
 def test_q_learning_against_a_plain_loop():
   rows = _walk(1)
-  learner = learners.QLearning(_index, STATES, ACTIONS, 0.3, 0.9, initial_std=1.0)
-  start, states = _feed(learner, rows, INDICES)
+  learner = learners.q_learning(
+    None, STATES, ACTIONS, step_size=0.3, discount=0.9, initial_std=1.0
+  )
+  start, states = _feed(learner, rows)
   table = np.array(start, np.float64)
   assert 0.4 < table.std() < 1.6
   for i, (s, a, r, d, following, _, _) in enumerate(rows):
@@ -89,19 +81,21 @@ def test_q_learning_against_a_plain_loop():
     np.testing.assert_allclose(states[i], table, atol=1e-4)
 
 
-BASIS = learners.FourierBasis(2, (-1.0, 0.0), (1.0, 4.0))
-
-
-@pytest.mark.parametrize("scale_steps", [False, True])
-@pytest.mark.parametrize("lambda_", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize(("lambda_", "scale_steps"), [(0.6, False), (1.0, True)])
 def test_sarsa_against_a_plain_loop(lambda_, scale_steps):
   rng = np.random.default_rng(3)
   observations = rng.uniform((-1.0, 0.0), (1.0, 4.0), (STATES, 2))
-  rows = _walk(4)
-  learner = learners.SarsaLambda(
-    BASIS, ACTIONS, 0.02, 0.9, lambda_, initial_variance=0.25, scale_steps=scale_steps
+  rows, basis = _walk(4), learners.FourierBasis(2, (-1.0, 0.0), (1.0, 4.0))
+  learner = learners.sarsa_lambda(
+    basis,
+    ACTIONS,
+    step_size=0.02,
+    discount=0.9,
+    trace_decay=lambda_,
+    initial_variance=0.25,
+    scale_steps=scale_steps,
   )
-  features = jax.vmap(BASIS)(jnp.asarray(observations, jnp.float32))
+  features = jax.vmap(basis)(jnp.asarray(observations, jnp.float32))
   start, states = _feed(learner, rows, features)
   scaled = (observations - (-1.0, 0.0)) / (2.0, 4.0)
   indices = list(itertools.product(range(3), repeat=2))
@@ -121,15 +115,15 @@ def test_sarsa_against_a_plain_loop(lambda_, scale_steps):
     np.testing.assert_allclose(states.weights[i], weights, atol=2e-4)
 
 
-@pytest.mark.parametrize("total_order", [False, True])
-@pytest.mark.parametrize("order, dimensions", [(0, 1), (5, 1), (5, 2), (3, 5)])
+@pytest.mark.parametrize(
+  ("order", "dimensions", "total_order"), [(5, 1, False), (3, 5, False), (3, 5, True)]
+)
 def test_fourier_features(order, dimensions, total_order):
   low = tuple(-1.0 - i for i in range(dimensions))
   high = tuple(2.0 * i + 1.0 for i in range(dimensions))
   basis = learners.FourierBasis(order, low, high, total_order)
   indices = itertools.product(range(order + 1), repeat=dimensions)
   chosen = [c for c in indices if not total_order or sum(c) <= order]
-  assert basis.num_features == len(chosen)
   norms = [math.hypot(*c) or 1.0 for c in chosen]
   np.testing.assert_allclose(1 / basis.step_scales(), norms, rtol=1e-6)
   rng = np.random.default_rng(7)
@@ -141,37 +135,29 @@ def test_fourier_features(order, dimensions, total_order):
   np.testing.assert_array_equal(beyond, basis(np.array(high, np.float64)))
 
 
-def _plain_values(counts, rewards, trips, threshold, reward_max, gamma):
-  """Value iteration on the known pairs' samples, to convergence."""
-  table = np.full(counts.shape, reward_max / (1.0 - gamma))
-  for _ in range(2000):
-    values = table.max(axis=1)
-    for s, a in np.argwhere(counts >= threshold):
-      samples = trips[s, a][:threshold]
-      followed = [d * values[following] for following, d in samples]
-      table[s, a] = np.mean(rewards[s, a][:threshold]) + gamma * np.mean(followed)
-  return table
-
-
-@pytest.mark.parametrize("threshold", [1, 4])
-def test_r_max_against_plain_value_iteration(threshold):
-  states = 4
+def test_r_max_against_plain_value_iteration():
+  states, threshold, gamma, optimism = 4, 4, 0.8, 7.5
   rows = _walk(8, steps=40, terminal=0.2, states=states)
-  learner = learners.RMax(_index, states, ACTIONS, threshold, 1.5, 0.8, 1e-6)
-  start, after = _feed(learner, rows, INDICES)
-  np.testing.assert_allclose(start.table, 1.5 / 0.2, rtol=1e-6)
-  counts = np.zeros((states, ACTIONS), int)
-  rewards = {(s, a): [] for s in range(states) for a in range(ACTIONS)}
-  trips = {(s, a): [] for s in range(states) for a in range(ACTIONS)}
+  learner = learners.r_max(
+    *(None, states, ACTIONS),
+    threshold=threshold,
+    reward_max=1.5,
+    discount=gamma,
+    tolerance=1e-6,
+  )
+  start, after = _feed(learner, rows)
+  np.testing.assert_allclose(start.table, optimism, rtol=1e-6)
+  visits = {(s, a): [] for s in range(states) for a in range(ACTIONS)}
   for i, (s, a, r, d, following, _, _) in enumerate(rows):
-    counts[s, a] += 1
-    rewards[s, a].append(r)
-    trips[s, a].append((following, d))
-    np.testing.assert_array_equal(after.counts[i], np.minimum(counts, threshold))
+    visits[s, a].append((r, d, following))
     if i % 10 == 9:
-      expected = _plain_values(counts, rewards, trips, threshold, 1.5, 0.8)
-      np.testing.assert_allclose(after.table[i], expected, atol=1e-3)
-    if i == 9:  # Some pairs are not known yet,
-      assert (counts < threshold).any()
-  # and some were seen oftener than they are learned from.
-  assert (counts > threshold).any()
+      table = np.full((states, ACTIONS), optimism)
+      known = {x: y[:threshold] for x, y in visits.items() if len(y) >= threshold}
+      assert len(known) < len(visits)
+      for _ in range(2000):
+        values = table.max(axis=1)
+        for pair, samples in known.items():
+          table[pair] = np.mean([r + gamma * d * values[s] for r, d, s in samples])
+      np.testing.assert_allclose(after.table[i], table, atol=1e-3)
+  # Some were seen more often than they are learned from.
+  assert max(map(len, visits.values())) > threshold
