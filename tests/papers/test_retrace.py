@@ -61,21 +61,6 @@ def test_operators_contract_on_policy_and_converge_to_the_best_values():
   assert np.all(error[:, -1] < 0.9**40 * error[:, 0] + 1e-4)
 
 
-def test_inter_algorithm_scores_by_hand():
-  """Two games of table 2, and one in which all are equal."""
-  z = scores.inter_algorithm_scores(
-    {
-      "tree_backup": np.array([2508.62, 1221.00, 3.0]),
-      "retrace": np.array([3109.21, 1247.84, 3.0]),
-      "dqn": np.array([2088.81, 772.30, 3.0]),
-      "q_star": np.array([154.35, 16.04, 3.0]),
-    }
-  )
-  assert [*z["retrace"]] == [1.0, 1.0, 1.0]
-  assert [*z["q_star"]] == [0.0, 0.0, 1.0]
-  assert z["dqn"][0] == pytest.approx((2088.81 - 154.35) / (3109.21 - 154.35))
-
-
 def test_categories_are_those_of_paper_3s_table_4():
   """How many games each has, and which of table 2's algorithms is the best in them.
 
