@@ -114,7 +114,7 @@ def make(directories: Sequence[str]) -> "page_lib.Page":
   page.add(*remarks)
   logs = bsuite.finished(runs, labels)
   if logs:
-    bsuite.add_to(page, bsuite.compute(logs))
+    bsuite.add_to(page, bsuite.compute(logs), [*agents])
   compared = [
     (run, label)
     for run, label in zip(runs, labels, strict=True)

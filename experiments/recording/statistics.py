@@ -128,11 +128,6 @@ def human_gap(tasks: Sequence[np.ndarray]) -> np.ndarray:
   return 1 - np.mean([np.minimum(1, np.mean(x, axis=-1)) for x in tasks], axis=0)
 
 
-def optimality_gap(tasks: Sequence[np.ndarray]) -> np.ndarray:
-  """The same over all seeds of all tasks (rliable's `aggregate_optimality_gap`)."""
-  return 1 - np.mean(np.minimum(1, np.concatenate(tasks, axis=-1)), axis=-1)
-
-
 def interquartile_mean(tasks: Sequence[np.ndarray]) -> np.ndarray:
   """The mean of all n scores but the ⌊n/4⌋ lowest and highest, for `stratified`.
 

@@ -8,6 +8,7 @@ seeds that count in all of the tag's experiments that were run.
 import collections
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from explorax.experiments.reports import page as page_lib
 from explorax.experiments.reports import runs as runs_lib
 
 Key = tuple[str, str, int]  # Agent, bsuite id, seed.
+Scores = Mapping[str, Mapping[str, "Score"]]  # Experiment or tag → agent → score.
 
 _DEEP_SEAS = ("deep_sea", "deep_sea_stochastic")
 
@@ -57,27 +59,6 @@ class Score:
   logs: Sequence[scores_lib.Logs] = ()
 
 
-@dataclasses.dataclass(frozen=True)
-class Results:
-  """The scores of agents.
-
-  Attributes:
-    agents: those with a finished run.
-    experiments: those with a finished run, in bsuite's order.
-    tags: of these experiments.
-    scores: (agent, experiment or tag) → score, if any of its runs is finished.
-  """
-
-  agents: tuple[str, ...]
-  experiments: tuple[str, ...]
-  tags: tuple[str, ...]
-  scores: Mapping[tuple[str, str], Score]
-
-  def of(self, name: str) -> dict[str, Score]:
-    """Agent → score in an experiment or over a tag, without missing scores."""
-    return {a: self.scores[a, name] for a in self.agents if (a, name) in self.scores}
-
-
 def finished(
   runs: Sequence[runs_lib.Run], labels: Sequence[str]
 ) -> dict[Key, scores_lib.Log]:
@@ -89,24 +70,26 @@ def finished(
   }
 
 
-def compute(logs: Mapping[Key, scores_lib.Log]) -> Results:
-  """All scores of these logs."""
-  by_seed: dict[tuple[str, str], dict[int, dict[str, scores_lib.Log]]] = {}
+def compute(logs: Mapping[Key, scores_lib.Log]) -> Scores:
+  """The scores of these logs: of experiments, then of their tags, in bsuite's order."""
+  seeds: dict[str, dict[str, dict[int, dict[str, scores_lib.Log]]]] = {}
   for (agent, bsuite_id, seed), log in logs.items():
-    key = agent, bsuite_sweeps.experiment(bsuite_id)
-    by_seed.setdefault(key, {}).setdefault(seed, {})[bsuite_id] = log
-  scores = {key: _of_experiment(key[1], seeds) for key, seeds in by_seed.items()}
-  agents = tuple(dict.fromkeys(agent for agent, _ in by_seed))
-  run = {name for _, name in by_seed}
-  experiments = tuple(name for name in scores_lib.EXPERIMENTS if name in run)
-  tags = []
-  for tag in scores_lib.TAGS:
-    names = [name for name in experiments if tag in scores_lib.tags(name)]
-    tags += [tag] if names else []
-    for agent in agents:
-      if parts := [scores[agent, name] for name in names if (agent, name) in scores]:
-        scores[agent, tag] = _of_tag(parts)
-  return Results(agents, experiments, tuple(tags), scores)
+    of_agent = seeds.setdefault(bsuite_sweeps.experiment(bsuite_id), {})
+    of_agent.setdefault(agent, {}).setdefault(seed, {})[bsuite_id] = log
+  scores = {
+    name: {agent: _of_experiment(name, x) for agent, x in seeds[name].items()}
+    for name in scores_lib.EXPERIMENTS
+    if name in seeds
+  }
+  parts: dict[str, dict[str, list[Score]]] = {}
+  for tag, name in itertools.product(scores_lib.TAGS, scores):
+    if tag in scores_lib.tags(name):
+      for agent, score in scores[name].items():
+        parts.setdefault(tag, {}).setdefault(agent, []).append(score)
+  return scores | {
+    tag: {agent: _of_tag(x) for agent, x in of_agents.items()}
+    for tag, of_agents in parts.items()
+  }
 
 
 def _of_experiment(
@@ -144,34 +127,36 @@ def _mean(tasks: Sequence[np.ndarray]) -> statistics.Interval:
   return statistics.stratified(tasks, statistics.mean_of_tasks)
 
 
-def add_to(page: page_lib.Page, results: Results) -> None:
-  """Adds the sections of bsuite's scores."""
+def add_to(page: page_lib.Page, scores: Scores, agents: Sequence[str]) -> None:
+  """Adds the sections of bsuite's scores; each of all agents has its style."""
   page.add("## bsuite", _ABOUT)
-  rows = [row for name in results.experiments for row in _rows(results, name)]
+  tags = {name: scores[name] for name in scores if name in scores_lib.TAGS}
+  experiments = {name: scores[name] for name in scores if name not in tags}
+  rows = [row for name in experiments for row in _rows(name, "experiment", scores)]
   page.add_table("Scores by experiment", rows, is_shown=True)
-  draw: Any = functools.partial(_draw_scores, results)
+  draw: Any = functools.partial(_draw_scores, experiments, agents)
   page.add_picture("scores_by_experiment", _SCORES.replace("\n", " "), draw)
-  rows = [row for tag in results.tags for row in _rows(results, tag)]
+  rows = [row for tag in tags for row in _rows(tag, "tag", scores)]
   page.add_table("Scores by tag (an experiment may have several)", rows)
-  deep_seas = [name for name in _DEEP_SEAS if name in results.experiments]
+  deep_seas = [name for name in _DEEP_SEAS if name in scores]
   if deep_seas:
     page.add("## Deep Sea", _DEEP_SEA)
   for name in deep_seas:
-    draw = functools.partial(_draw_scaling, results, name)
+    draw = functools.partial(_draw_scaling, name, scores[name], agents)
     page.add_picture(f"scaling_{name}", f"{name}: episodes to solve it", draw)
 
 
-def _rows(results: Results, name: str) -> list[page_lib.Row]:
+def _rows(name: str, column: str, scores: Scores) -> list[page_lib.Row]:
   """A row for each agent in an experiment, or over a tag."""
-  scores, total = results.of(name), len(scores_lib.ids(name))
+  total = len(scores_lib.ids(name))
   columns: dict[str, Any] = {
-    "experiment" if name in results.experiments else "tag": name,
-    "seeds": {agent: str(len(x.seeds)) for agent, x in scores.items()},
-    "ids": {agent: f"{len(x.ids)} of {total}" for agent, x in scores.items()},
+    column: name,
+    "seeds": {agent: str(len(x.seeds)) for agent, x in scores[name].items()},
+    "ids": {agent: f"{len(x.ids)} of {total}" for agent, x in scores[name].items()},
   }
-  if name in results.experiments:
-    columns["episodes"] = {agent: _episodes(x) for agent, x in scores.items()}
-  means = {agent: score.mean for agent, score in scores.items()}
+  if column == "experiment":
+    columns["episodes"] = {agent: _episodes(x) for agent, x in scores[name].items()}
+  means = {agent: score.mean for agent, score in scores[name].items()}
   return page_lib.estimates(means, "score", columns)
 
 
@@ -181,22 +166,22 @@ def _episodes(score: Score) -> str:
   return f"{int(fewest):,} of {bsuite_sweeps.num_episodes(score.ids[0]):,}"
 
 
-def _draw_scores(results: Results) -> drawing.Figure:
+def _draw_scores(scores: Scores, agents: Sequence[str]) -> drawing.Figure:
   """Scores with their intervals or single seeds, a row for each experiment.
 
   In a row, the agents are below each other; scores without a value are skipped.
   """
-  names, styles = results.experiments, drawing.styles(results.agents)
+  styles = drawing.styles(agents)
   row_height = 0.14 * len(styles) + 0.2  # Inches.
-  height = 1.0 + row_height * len(names)
+  height = 1.0 + row_height * len(scores)
   fig, axes = page_lib.new(height, "Scores by experiment", len(styles))
   handles = {}
   for index, (agent, style) in enumerate(styles.items()):
     mark: Any = {"color": style.color, "marker": style.marker, "linestyle": "none"}
     (handles[agent],) = axes.plot([], [], **mark, markersize=5)
     offset = (index - 0.5 * (len(styles) - 1)) * 0.14 / row_height
-    for number, name in enumerate(names):
-      score, y = results.of(name).get(agent), number + offset
+    for number, of_agents in enumerate(scores.values()):
+      score, y = of_agents.get(agent), number + offset
       if score is None or np.isnan(score.mean.value):
         continue
       if len(score.seeds) > drawing.FEW:
@@ -204,23 +189,25 @@ def _draw_scores(results: Results) -> drawing.Figure:
       elif len(score.seeds) > 1:
         axes.plot(score.values, [y] * len(score.values), **mark, ms=3, alpha=0.5)
       axes.plot([score.mean.value], [y], **mark, markersize=5)
-  axes.set_yticks(range(len(names)), names)
-  axes.set_yticks(np.arange(len(names) + 1) - 0.5, minor=True)
+  axes.set_yticks(range(len(scores)), scores)
+  axes.set_yticks(np.arange(len(scores) + 1) - 0.5, minor=True)
   axes.grid(axis="y", which="minor", color="0.8", linewidth=0.6)
   axes.grid(axis="x", alpha=0.4)
   axes.tick_params(axis="y", which="both", length=0)
-  axes.set(xlim=(-0.03, 1.03), ylim=(len(names) - 0.5, -0.5), xlabel="score")
+  axes.set(xlim=(-0.03, 1.03), ylim=(len(scores) - 0.5, -0.5), xlabel="score")
   page_lib.add_legend(fig, handles)
   return fig
 
 
-def _draw_scaling(results: Results, experiment: str) -> drawing.Figure:
+def _draw_scaling(
+  experiment: str, scores: Mapping[str, Score], agents: Sequence[str]
+) -> drawing.Figure:
   """Episodes to solve Deep Sea against its size N: the median over seeds, and each.
 
   A seed without a solution would need longer than its log. If the median is such a
   seed, the mark is hollow and at the log's end.
   """
-  scores, styles = results.of(experiment), drawing.styles(results.agents)
+  styles = drawing.styles(agents)
   fig, axes = page_lib.new(3.8, f"{experiment} (hollow: not solved)", len(scores))
   axes.set(yscale="log", xlabel="size N", ylabel="episodes to solve")
   handles = {}

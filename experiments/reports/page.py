@@ -143,7 +143,7 @@ def code(name: str) -> str:
 
 def curves(
   title: str,
-  lines: Mapping[str, tuple[np.ndarray, Any]],
+  lines: Mapping[str, tuple[np.ndarray, np.ndarray]],
   agents: Sequence[str],
   *,
   ylabel: str,
@@ -153,8 +153,7 @@ def curves(
 
   Args:
     title: of the picture.
-    lines: agent → environment steps `[N]`, and the values `[S, N]` of S seeds, or an
-      interval `[N]`.
+    lines: agent → environment steps `[N]`, and the values `[S, N]` of S seeds.
     agents: all of the report, so that each has one style.
     ylabel: of the axis.
     **how: see `drawing.seeds`.

@@ -42,7 +42,6 @@ def test_statistics_and_intervals_of_rliable():
     (statistics.interquartile_mean, metrics.aggregate_iqm, x, ()),
     (statistics.median_of_tasks, metrics.aggregate_median, x, ()),
     (statistics.mean_of_tasks, metrics.aggregate_mean, x, ()),
-    (statistics.optimality_gap, metrics.aggregate_optimality_gap, x, ()),
     (
       statistics.probability_of_improvement,
       metrics.probability_of_improvement,

@@ -73,7 +73,7 @@ def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
     evaluations=None,
     **given,
   ):
-    directory = output.RunDirectory.create(tmp_path / path)
+    directory = output.RunDirectory(tmp_path / path)
     settings = [f"{name}={value}" for name, value in given.items()]
     record = {"agent": agent, "env": env, "seed": seed, "settings": settings}
     directory.write_json("config.json", {**record, "config": given})

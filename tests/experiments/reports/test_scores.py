@@ -51,13 +51,16 @@ def _deep_sea(*bad: int) -> dict[str, np.ndarray]:
 
 
 def test_deep_sea_is_solved_in_the_first_episode_below_the_threshold():
-  assert scores.solution("deep_sea/3", _deep_sea(1, 2, 2, 2)) == (3, True)
-  assert scores.solution("deep_sea/3", _deep_sea(1, 2, 3, 4)) == (4, False)
-  # 9 of 10 is not below 0.9.
-  assert scores.solution("deep_sea/3", _deep_sea(*range(1, 10), 9)) == (10, False)
-  assert scores.solution("deep_sea_stochastic/3", _deep_sea(0, 0, 0)) is None
-  early = {"deep_sea_stochastic/3": _deep_sea(0, 0, 0)}
-  assert math.isnan(scores.score("deep_sea_stochastic", early))
+  for log, end in (
+    (_deep_sea(1, 2, 2, 2), (3, True)),
+    (_deep_sea(1, 2, 3, 4), (4, False)),
+    (_deep_sea(*range(1, 10), 9), (10, False)),  # 9 of 10 is not below 0.9.
+  ):
+    assert scores.solution("deep_sea/3", log) == (*end, True)
+  early = _deep_sea(0, 0, 0)
+  assert scores.solution("deep_sea_stochastic/3", early) == (3, False, False)
+  logs = {"deep_sea_stochastic/3": early}
+  assert math.isnan(scores.score("deep_sea_stochastic", logs))
 
 
 @pytest.mark.parametrize(
