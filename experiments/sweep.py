@@ -38,11 +38,6 @@ Examples
     python -m explorax.experiments.sweep --agents=tdu,bootstrapped_dqn,dqn_ez \\
       --sweep=deep_sea --seeds=3 --runner=device --output=results/deep_sea
 
-  Paper 1's agents on the 57 games of Atari, evaluated as there:
-    python -m explorax.experiments.sweep --agents=rainbow_epsilon,rainbow_ez \\
-      --envs=atari57 --steps=50000000 --eval_every=250000 --eval_steps=125000 \\
-      --seeds=5 --output=results/atari57
-
   The best of six settings in an environment of gymnasium:
     python -m explorax.experiments.sweep --agents=double_dqn --envs=gym:CartPole-v1 \\
       --set double_dqn.learning_rate=1e-4,5e-4,1e-3 --set double_dqn.n_step=1,3 \\
@@ -83,11 +78,11 @@ class Flags:
 
   ## Search for an agent's settings
   # The score to maximise, if --set AGENT.FIELD=VALUE,VALUE lists values: every
-  # combination is run, and the best printed. bsuite's score, the return (mean over all
-  # training episodes), or that of the last evaluation. The seeds start at 1,000,000 +
+  # combination is run, and the best by its mean is printed. The return is the mean over
+  # all training episodes, the evaluation the last one. The seeds start at 1,000,000 +
   # --seed, which no other sweep uses. --flagfile=papers/tdu/table3.flags has the grids
-  # of paper 4. [bsuite on bsuite, evaluation elsewhere; return with --eval_episodes=0]
-  score: Literal["bsuite", "return", "evaluation"] | None = None
+  # of paper 4. [evaluation; return with --eval_episodes=0]
+  score: Literal["return", "evaluation"] | None = None
 
   ## All runs
   # Directory of the results. [sweep in the current directory]
@@ -125,7 +120,10 @@ def _sweep(flags: dict[str, Any], argv: list[str]) -> command.Work:
     ray_address, run_flags["ray_address"] = flags["ray_address"], None
   folder = pathlib.Path(flags["output"]).expanduser()
   configs = grid.configs(run_flags, agents, envs, folder)
-  score = tuning.score_name(configs, flags["score"])
+  evaluates = all(config.evaluates for config in configs)
+  score = flags["score"] or ("evaluation" if evaluates else "return")
+  if score == "evaluation" and not evaluates:
+    raise errors.SetUpError("--score=evaluation is for runs with evaluations.")
   grid.check(configs)
   console = console_lib.Console(sys.stdout)
 

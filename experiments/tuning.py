@@ -10,17 +10,16 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from explorax.environments import bsuite_sweeps
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, output
 from explorax.experiments import grid as grid_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import curves
-from explorax.experiments.reports import bsuite_scores, markdown
+from explorax.experiments.reports import markdown
 from explorax.experiments.reports import runs as runs_lib
 
 _SHOWN = 10  # Rows of an agent's table.
@@ -28,7 +27,6 @@ _SHOWN = 10  # Rows of an agent's table.
 _COMMAS = re.compile(r",(?![^()]*\))")
 
 Grid = Mapping[str, Mapping[str, Sequence[str]]]  # Agent → setting → values as text.
-Runs = Mapping[str, runs_lib.Run]  # Environment → the run of one agent and seed.
 
 
 def split(settings: Sequence[str], agents: Sequence[str]) -> tuple[Grid, list[str]]:
@@ -67,27 +65,10 @@ def variants(grid: Grid, agents: Sequence[str]) -> list[str]:
   return list(dict.fromkeys(names))
 
 
-def _bsuite(runs: Runs) -> float:
-  """The mean over experiments of bsuite's score on the ids that were run."""
-  logs: dict[str, dict[str, Any]] = {}
-  for env, run in runs.items():
-    bsuite_id = env.removeprefix("bsuite:")
-    logs.setdefault(bsuite_sweeps.experiment(bsuite_id), {})[bsuite_id] = run.bsuite
-  return float(np.mean([bsuite_scores.score(name, x) for name, x in logs.items()]))
-
-
-def _return(runs: Runs) -> float:
-  return float(np.mean([np.mean(run.returns) for run in runs.values()]))
-
-
-def _evaluation(runs: Runs) -> float:
-  return float(np.mean([run.summary["evaluation_return"] for run in runs.values()]))
-
-
-SCORES: Mapping[str, Callable[[Runs], float]] = {
-  "bsuite": _bsuite,
-  "return": _return,
-  "evaluation": _evaluation,
+# Of a run.
+SCORES: Mapping[str, Callable[[runs_lib.Run], float]] = {
+  "return": lambda run: float(np.mean(run.returns)),
+  "evaluation": lambda run: run.summary["evaluation_return"],
 }
 
 
@@ -103,22 +84,6 @@ class Row(NamedTuple):
   seeds: int
 
 
-def score_name(configs: Sequence[config_lib.RunConfig], score: str | None) -> str:
-  """The score, or the first of `SCORES` that all runs have.
-
-  Raises:
-    SetUpError: if they do not have it.
-  """
-  has = {
-    "bsuite": all(config.env.startswith("bsuite:") for config in configs),
-    "evaluation": all(config.evaluates for config in configs),
-    "return": True,
-  }
-  if score is not None and not has[score]:
-    raise errors.SetUpError(f"--score={score}: not every run has one.")
-  return score or next(name for name, holds in has.items() if holds)
-
-
 def report(
   configs: Sequence[config_lib.RunConfig], directory: output.RunDirectory, score: str
 ) -> str:
@@ -131,17 +96,20 @@ def report(
 
 
 def ranked(configs: Sequence[config_lib.RunConfig], score: str) -> list[Row]:
-  """Each combination of settings: by agent, the best first, incomplete ones last."""
-  combinations: dict[tuple[str, tuple[str, ...]], dict[int, dict[str, Any]]] = {}
-  envs = {config.env for config in configs}
+  """Each combination of settings: by agent, the best first, incomplete ones last.
+
+  The score of a seed is the mean over environments.
+  """
+  combinations: dict[tuple[str, tuple[str, ...]], dict[int, list[float]]] = {}
   for config in configs:
     seeds = combinations.setdefault((config.agent, config.settings), {})
     for seed, path in grid_lib.directories(config).items():
       if runs_lib.read_summary(path).get("status") == "finished":
-        seeds.setdefault(seed, {})[config.env] = runs_lib.read(path)
+        seeds.setdefault(seed, []).append(SCORES[score](runs_lib.read(path)))
   rows, requested = [], configs[0].num_seeds
+  num_envs = len({config.env for config in configs})
   for (agent, settings), seeds in combinations.items():
-    scores = [SCORES[score](runs) for runs in seeds.values() if {*runs} == envs]
+    scores = [float(np.mean(x)) for x in seeds.values() if len(x) == num_envs]
     mean = float(np.mean(scores)) if len(scores) == requested else math.nan
     error = curves.standard_error(np.array(scores))
     text = shlex.join([f"--set={x}" for x in settings])

@@ -349,7 +349,7 @@ def _table(table: figures.Table) -> str:
         "method": method,
         "agent": f"`{METHODS[method].agent}`",
         "setting": "the preset's" if preset else f"`{names[method]}={value:g}`",
-        "mean rank": ranks.at(i).to_text(".1f"),
+        "mean rank": statistics.Interval(*(x[i] for x in ranks)).to_text(".1f"),
         **{x[0].settings["problem"]: _interval(x) for x in own.by_problem()},
         "ms of a step": "" if np.isnan(cost) else f"{cost:.2g}",
       }

@@ -26,10 +26,6 @@ class Interval(NamedTuple):
   low: np.ndarray
   high: np.ndarray
 
-  def at(self, index: int) -> "Interval":
-    """The interval at one point, with scalars."""
-    return Interval(self.value[index], self.low[index], self.high[index])
-
   def map(self, function: Callable[[np.ndarray], np.ndarray]) -> "Interval":
     """The interval of an increasing function of the statistic, such as `np.exp`."""
     return Interval(*map(function, self))

@@ -141,10 +141,6 @@ def test_a_tuning_names_the_best_settings(module, capsys):
     (("--agents=dqn@beta=x", "--sweep=catch/0"), "beta"),
     (("--agents=dqn", "--sweep=catch/0", "--score=return"), "--score"),
     (("--agents=dqn", "--sweep=catch/0", "--set=qex.beta=1,2"), "qex"),
-    (
-      ("--agents=dqn", "--envs=jax:catch", "--set=dqn.n_step=1,2", "--score=bsuite"),
-      "--score",
-    ),
     (("--agents=dqn", "--sweep=catch/0", "--runner=device"), "bsuite:catch/0"),
     (("--agents=dqn", "--envs=jax:deep_see/4", "--steps=9"), "jax:deep_see/4"),
     (("--agents=m:f", "--envs=jax:deep_sea/4", "--steps=9"), "m:f"),

@@ -48,48 +48,35 @@ def test_a_grid_of_the_command_line():
     tuning.split(["tdu.beta=1,2"], ["qex"])
 
 
-def test_the_best_mean_is_first_unless_a_seed_is_missing(monkeypatch):
+def test_the_best_mean_is_first_unless_a_run_is_missing(monkeypatch):
+  """The mean is over environments, of which the second has returns that are higher."""
   means = {"n_step=1": 0.25, "n_step=3": 0.75, "n_step=5": 0.55}
-  done = {("n_step=3", 0), *((x, seed) for x in means for seed in (0, 1))}
-  done -= {("n_step=3", 1)}
   configs = [
     config.RunConfig(
-      agent="dqn", env="jax:chain/4", settings=(x,), num_seeds=2, steps=9, output=x
+      agent="dqn",
+      env=f"jax:chain/{n}",
+      settings=(x,),
+      num_seeds=2,
+      steps=9,
+      output=f"{x}/{n}",
     )
     for x in means
+    for n in (4, 5)
   ]
-  status = {f"{x}/seed{seed}": "finished" for x, seed in done}
-  monkeypatch.setattr(
-    runs, "read_summary", lambda path: {"status": status.get(str(path))}
-  )
-  returns = lambda path: means[path.parts[0]] + 0.1 * (path.name == "seed1") - 0.05  # noqa: E731
-  monkeypatch.setattr(runs, "read", lambda path: _run([returns(path)]))
+
+  def read(path):
+    setting, env, seed = path.parts
+    value = means[setting] + 0.1 * (seed == "seed1") + 2.0 * (env == "5")
+    return runs.Run(path, {}, {}, {}, np.arange(1), np.array([value]))
+
+  status = lambda path: "" if str(path) == "n_step=3/5/seed1" else "finished"  # noqa: E731
+  monkeypatch.setattr(runs, "read_summary", lambda path: {"status": status(path)})
+  monkeypatch.setattr(runs, "read", read)
   rows = tuning.ranked(configs, "return")
   best, worse, incomplete = rows
-  assert best.settings == "--set=n_step=5" and best[3:] == (
-    pytest.approx(0.55),
-    pytest.approx(0.05),
-    2,
-    2,
-  )
+  assert best.settings == "--set=n_step=5"
+  assert best[3:5] == pytest.approx((1.6, 0.05)) and best[5:] == (2, 2)
   assert worse.settings == "--set=n_step=1"
   assert math.isnan(incomplete.mean) and incomplete.seeds_done == 1
   assert "best: --agent=dqn --set=n_step=5" in tuning.to_text(rows)
   assert "best: " not in tuning.to_text([incomplete])
-
-
-def _run(returns, regret=None):
-  log = None
-  if regret is not None:
-    log = {"episode": np.array([1.0, 10.0]), "total_regret": np.array([0.0, regret])}
-  steps = np.arange(len(returns))
-  values = np.array(returns, float)
-  return runs.Run(pathlib.Path(), {}, {}, {}, steps, values, bsuite=log)
-
-
-def test_scores_are_means_over_environments():
-  found = {"gym:A": _run([1, 1, 4, 6]), "gym:B": _run([0, 0])}
-  assert tuning.SCORES["return"](found) == (3 + 0) / 2
-  # bsuite's of bandits is how much less regret there was than at random, 0.5.
-  both = {"bsuite:bandit/0": _run([], 4.0), "bsuite:bandit_noise/0": _run([], 0.0)}
-  assert tuning.SCORES["bsuite"](both) == pytest.approx((0.2 + 1.0) / 2)
