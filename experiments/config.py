@@ -275,14 +275,6 @@ def check_agent(name: str) -> None:
     )
 
 
-def from_record(record: Any) -> RunConfig:
-  """The settings in a config.json; those of a command are left out."""
-  if not is_record(record):
-    raise ValueError("it is not the config.json of a run")
-  names = {field.name for field in dataclasses.fields(RunConfig)} - _OF_A_COMMAND
-  return RunConfig(**{name: record[name] for name in names if name in record})
-
-
 def default_output(config: RunConfig) -> str:
   """`runs/tdu-bsuite_deep_sea_0-beta=0.5-seed0`: where the files of a run go.
 
@@ -301,11 +293,6 @@ def default_output(config: RunConfig) -> str:
 def safe_name(text: str) -> str:
   """The text with an underscore for what a file's name should not have."""
   return re.sub(r"[^\w.@=,-]+", "_", text)
-
-
-def is_record(content: Any) -> bool:
-  """Whether a `config.json` is that of a run."""
-  return isinstance(content, dict) and {"agent", "env", "settings"} <= {*content}
 
 
 def check_resumable(
@@ -330,8 +317,7 @@ def check_resumable(
   if changes:
     raise errors.OutputError(
       f"--output={path} already holds a run with other settings: "
-      f"{'; '.join(changes[:5])}. Choose another --output for a new run; or resume "
-      f"that one with --config={path / 'config.json'} --output={path}."
+      f"{'; '.join(changes[:5])}. Choose another --output, or these settings."
     )
   ends = [
     (requested.get(limit) or math.inf, recorded.get(limit) or math.inf)

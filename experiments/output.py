@@ -13,7 +13,7 @@ import pathlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
-from explorax.experiments import config, errors
+from explorax.experiments import errors
 
 _SETTINGS, _LOCK = "config.json", ".lock"
 _OF_A_RUN = ("metrics.csv", "summary.json", "checkpoints", "bsuite")
@@ -98,9 +98,7 @@ class RunDirectory:
     """The `config.json` of the run in the directory; an OutputError without one."""
     path = self.path / _SETTINGS
     with contextlib.suppress(OSError, ValueError, RecursionError):
-      content = json.loads(path.read_text(encoding="utf-8"))
-      if config.is_record(content):
-        return content
+      return dict(json.loads(path.read_text(encoding="utf-8")))
     raise errors.OutputError(
       f"{path} cannot be read, so this run cannot be resumed; {_ADVICE}"
     )

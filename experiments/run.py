@@ -7,8 +7,6 @@ help and mistyped commands answer at once.
 
 import contextlib
 import dataclasses
-import json
-import pathlib
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +16,8 @@ from explorax.experiments import signals
 if __name__ == "__main__":
   signals.end_at_once()
 
-from explorax.experiments import command, errors
+from explorax.experiments import command
 from explorax.experiments import config as config_lib
-from explorax.experiments import flags as flags_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 
@@ -58,11 +55,6 @@ with a larger --steps or --episodes extends a finished run.
 class Flags:
   """The flags of the command, beside those of a run."""
 
-  ## What to run
-  # The settings of an earlier run, from its config.json; other flags change them. The
-  # file imports nothing: the command line has to name your own modules, too.
-  config: str | None = None
-
   ## Information
   # Prints the agents and exits.
   list_agents: bool = False
@@ -73,19 +65,20 @@ class Flags:
   list_settings: bool = False
 
 
-_FLAGS = (config_lib.RunConfig, Flags)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
-  return command.main(argv, _FLAGS, _run, introduction=_INTRODUCTION, outro=_OUTRO)
+  return command.main(
+    argv,
+    [config_lib.RunConfig, Flags],
+    _run,
+    introduction=_INTRODUCTION,
+    outro=_OUTRO,
+  )
 
 
 def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   if any(flags[name] for name in ("list_agents", "list_envs", "list_settings")):
     return command.show(_listing(flags))
-  if flags["config"]:
-    flags = flags_lib.parse([*_of_file(flags), *argv], *_FLAGS, command.Common)
   config = config_lib.from_flags(flags)
   if not config.has_user_agent:
     config_lib.check_agent(config.agent)
@@ -122,41 +115,6 @@ def _listing(flags: dict[str, Any]) -> str:
     rows = [(name, f"{p.summary} ({p.paper})") for name, p in presets.PRESETS.items()]
   width = max(len(name) for name, _ in rows)
   return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
-
-
-def _of_file(flags: dict[str, Any]) -> list[str]:
-  """The flags of an earlier run, from its config.json, which imports nothing.
-
-  Raises:
-    SetUpError: if it cannot be read, or names code that the command line does not.
-  """
-  from explorax.environments import user_environments
-  from explorax.experiments import presets
-
-  path = pathlib.Path(flags["config"]).expanduser()
-  try:
-    earlier = config_lib.from_record(json.loads(path.read_text(encoding="utf-8")))
-    agent, env = flags["agent"] or earlier.agent, flags["env"] or earlier.env
-    code = [f"--agent={agent}"] if ":" in agent and not flags["agent"] else []
-    if user_environments.names_code(env) and not flags["env"]:
-      code.append(f"--env={env}")
-    if code:
-      raise ValueError(
-        "it names code that is not ours, which does not run unless the command line "
-        f"names it too; if you trust it, add {' '.join(code)}."
-      )
-    if ":" not in agent:
-      config = presets.find(agent).config_for(env)
-      settings_lib.apply(config, flags["set"], recorded=earlier.settings)
-  except (OSError, ValueError, TypeError) as error:
-    raise errors.SetUpError(f"--config={path} cannot be used: {error}") from error
-  names = {x.field.name: name for name, x in flags_lib.of(config_lib.RunConfig).items()}
-  return [
-    f"--{names[field]}={x}"
-    for field, value in earlier.chosen().items()
-    for x in (value if isinstance(value, tuple) else [value])
-    if field != "output"
-  ]
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ from explorax.environments import (
 )
 from explorax.experiments import (
   checkpoint,
-  config,
   errors,
   output,
   presets,
@@ -163,7 +162,7 @@ def read(path: str | os.PathLike[str]) -> Trained:
     record = output.RunDirectory(path).read_settings()
     is_state = not ((path / "summary.json").exists() and (path / FILE).exists())
     arrays = _newest(path) if is_state else checkpoint.load(path / FILE)[0]
-  if not config.is_record(record) or "spec" not in record:
+  if "spec" not in record:
     raise errors.SetUpError(
       f"{path} does not say what its agent is; give the directory of a run, or its "
       f"{FILE}."

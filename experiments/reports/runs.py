@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from explorax.environments import atari_profiles
-from explorax.experiments import config, errors
+from explorax.experiments import errors
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import curves, rows
 
@@ -128,8 +128,6 @@ def read(path: pathlib.Path) -> Run:
   file = path / _RECORD
   try:
     record = json.loads(file.read_text(encoding="utf-8"))
-    if not config.is_record(record):
-      raise ValueError("it is not the record of a run")
     settings = _settings(record)
     file = path / rows.METRICS
     steps, returns = _curve(rows.read(file)) if file.exists() else np.zeros((2, 0))

@@ -3,7 +3,6 @@
 import csv
 import json
 import pathlib
-import sys
 
 import fakes
 import numpy as np
@@ -174,40 +173,6 @@ def test_environments_get_other_seeds_when_a_run_resumes(interrupted):
   assert interrupted(20, *argv, "--output=again") == 143
   assert interrupted(30, *argv, "--output=again") == 143
   assert set(seeds) <= again, "They repeat with the run."
-
-
-def test_a_file_of_settings_repeats_a_run_and_flags_change_it():
-  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY, "--steps=40", "--seed=3")
-  assert run.main([*argv, "--eval_every=20", "--output=whole"]) == 0
-  assert run.main(["--config=whole/config.json", "--output=parts"]) == 0
-  assert_same("whole", "parts")
-  changes = ("--seed=4", "--set=hidden_sizes=8", "--set=exploration=EpsilonGreedy(0.3)")
-  assert run.main(["--config=whole/config.json", *changes, "--output=other"]) == 0
-  config = json.loads(pathlib.Path("other/config.json").read_text())
-  assert (config["seed"], config["steps"], config["eval_every"]) == (4, 40, 20)
-  assert config["config"]["hidden_sizes"] == [8]
-  assert config["config"]["exploration"]["epsilon"] == 0.3
-  assert config["config"]["batch_size"] == 2
-  # The way out that the message of another run in the directory names.
-  assert run.main(["--config=whole/config.json", "--output=whole", "--steps=50"]) == 0
-  assert summary("whole")["env_steps"] == 50
-
-
-@pytest.mark.parametrize(
-  ("change", "flag"),
-  [
-    ({"agent": "evil:make", "settings": []}, "--agent=evil:make"),
-    ({"settings": ["bonus=evil.Name()"]}, "evil.Name"),
-    ({"seed": "3"}, "seed is '3'"),
-  ],
-)
-def test_a_file_of_settings_cannot_choose_code_to_run(change, flag, capsys):
-  pathlib.Path("evil.py").write_text("raise SystemExit('imported')")
-  record = {"agent": "dqn", "env": "jax:deep_sea/4", "settings": [], "steps": 20}
-  pathlib.Path("mine.json").write_text(json.dumps({**record, **change}))
-  assert run.main(["--config=mine.json", "--output=out"]) == 2
-  said = capsys.readouterr().err
-  assert flag in said and "imported" not in said and "evil" not in sys.modules
 
 
 def test_bsuites_environments_start_an_episode(interrupted):
