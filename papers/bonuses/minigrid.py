@@ -5,7 +5,8 @@ each, β if it has a bonus, is the best of three in a smaller task with other se
 which the figure begins.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,14 +34,12 @@ _WINDOW, _SHARE = 100, 0.8  # Solved: this share of so many last episodes succee
 _LIMIT = 200_000  # Environment steps of a run, of all environments of a seed.
 
 
-def _scaled(value: float) -> tuple[float, float, float]:
-  """0.03, 0.2 and 1 times the preset's value of β or of the priors' scale."""
-  return (round(0.03 * value, 6), round(0.2 * value, 6), value)
-
-
-def _with_bonus(agent: str, beta: float) -> tuned.Method:
-  """An agent with a bonus; `beta` is its preset's."""
-  return tuned.Method(agent, "beta={:g}", _scaled(beta), _GREEDY)
+def _scaled(
+  agent: str, most: float, setting: str = "beta", changes: tuple[str, ...] = _GREEDY
+) -> tuned.Method:
+  """With 0.03, 0.2 and 1 times the preset's value."""
+  values = (round(0.03 * most, 6), round(0.2 * most, 6), most)
+  return tuned.Method(agent, f"{setting}={{:g}}", values, changes)
 
 
 _LEAST_EPSILON = (0.01, 0.05, 0.1)
@@ -50,14 +49,14 @@ METHODS = {
     "double_dqn", f"exploration.epsilon={_EPSILON}", _LEAST_EPSILON, _NETWORK
   ),
   "εz-greedy": tuned.Method("double_dqn", _EZ, _LEAST_EPSILON, _NETWORK),
-  "counts": _with_bonus("dqn_counts", 0.1),
-  "RND": _with_bonus("dqn_rnd", 0.1),
-  "NovelD": _with_bonus("dqn_novel_d", 0.3),
-  "E3B": _with_bonus("dqn_e3b", 0.1),
-  "RIDE": _with_bonus("dqn_ride", 0.1),
-  "ICM": _with_bonus("dqn_icm", 1.0),
-  "Disagreement": _with_bonus("dqn_disagreement", 0.1),
-  "RE3": _with_bonus("dqn_re3", 0.05),
+  "counts": _scaled("dqn_counts", 0.1),
+  "RND": _scaled("dqn_rnd", 0.1),
+  "NovelD": _scaled("dqn_novel_d", 0.3),
+  "E3B": _scaled("dqn_e3b", 0.1),
+  "RIDE": _scaled("dqn_ride", 0.1),
+  "ICM": _scaled("dqn_icm", 1.0),
+  "Disagreement": _scaled("dqn_disagreement", 0.1),
+  "RE3": _scaled("dqn_re3", 0.05),
   # Its bonus alone: seven policies of the preset's mixture only explore, and all
   # training episodes count. In a new state it is up to 1/√(10 ε) ≈ 30, and so its β is
   # about 30 times smaller than by the rule of the others.
@@ -67,38 +66,23 @@ METHODS = {
     (0.0003, 0.002, 0.009),
     (*_GREEDY, "num_policies=1", "min_discount=none", "bonus.memory_capacity=641"),
   ),
-  "bootstrapped DQN": tuned.Method(
-    "bootstrapped_dqn",
-    "prior_scale={:g}",
-    _scaled(3.0),
-    (*_COMMON, "num_members=10", *_HEADS),
+  "bootstrapped DQN": _scaled(
+    "bootstrapped_dqn", 3.0, "prior_scale", (*_COMMON, "num_members=10", *_HEADS)
   ),
-  "TDU": tuned.Method(
-    "tdu",
-    "beta={:g}",
-    _scaled(1.0),
+  "TDU": _scaled(
+    *("tdu", 1.0, "beta"),
     (*_COMMON, "num_members=5", "num_explorers=5", "prior_scale=0.6", *_HEADS),
   ),
 }
-_LINES = {label: {"method": label} for label in METHODS}
 # Double DQN solved neither DoorKey-8x8 nor MultiRoom-N4-S5 in 300,000 steps, and counts
 # (β = 0.02) not the former: one seed each.
 _TASKS = ("DoorKey-6x6", "MultiRoom-N2-S4", "KeyCorridorS3R1")
 
 
-class _Ends(compute.Record):
-  """The steps and the return at each episode's end; ends a run that is solved."""
-
-  def __init__(self, until_solved: bool):
-    super().__init__(())
-    self.ends: list[tuple[int, float]] = []
-    self._until_solved = until_solved
-
-  def add_episode(self, episode: common.Episode) -> None:
-    self.ends.append((episode.env_steps, episode.episode_return))
-
+class _UntilSolved(compute.Record):
   def has_ended(self) -> bool:
-    return self._until_solved and solved_at(self.ends) > 0
+    (episodes,) = self.episodes.values()
+    return solved_at(episodes) > 0
 
 
 def run(settings: figures.Settings) -> figures.Results:
@@ -109,47 +93,41 @@ def run(settings: figures.Settings) -> figures.Results:
     share of all training episodes that reached the goal.
   """
   num_steps = settings["num_steps"]
-  record = _Ends(until_solved=not settings["tuning"])
-  compute.train(
+  kind = compute.Record if settings["tuning"] else _UntilSolved
+  record = compute.train(
     settings,
-    record,
+    kind(settings["seeds"]),
     env=f"navix:Navix-{settings['task']}-v0",
     environment=navix_tasks.make(settings["task"]),
     num_envs=settings["num_envs"],
     steps=num_steps,
     eval_episodes=0,
   )
-  reached = [value > 0 for _, value in record.ends]
+  (episodes,) = record.episodes.values()
+  reached = [x.episode_return > 0 for x in episodes]
   return {
-    "solved": np.array([solved_at(record.ends)], np.int64),
+    "solved": np.array([solved_at(episodes)], np.int64),
     "limit": np.array([num_steps]),
     "success": np.array([np.mean(reached) if reached else 0.0]),
   }
 
 
-def solved_at(ends: Sequence[tuple[int, float]]) -> int:
+def solved_at(episodes: Sequence[common.Episode]) -> int:
   """The steps after which 80 % of the last 100 episodes reached the goal, or 0.
 
-  Args:
-    ends: the environment steps at each episode's end, and its return, which is 0 of an
-      episode that does not reach the goal.
+  The return of an episode that does not reach the goal is 0.
   """
-  until = np.cumsum([0, *(value > 0 for _, value in ends)])
+  until = np.cumsum([0, *(x.episode_return > 0 for x in episodes)])
   latest = until[_WINDOW:] - until[:-_WINDOW]
   at = np.flatnonzero(latest >= _SHARE * _WINDOW)
-  return ends[at[0] + _WINDOW - 1][0] if at.size else 0
+  return episodes[at[0] + _WINDOW - 1].env_steps if at.size else 0
 
 
 def _grid(
-  best: Mapping[str, float] | None, tasks: tuple[str, ...], num_steps: int, seeds: range
+  lines: list[dict[str, Any]], tasks: tuple[str, ...], num_steps: int, seeds: range
 ) -> figures.Grid:
-  return figures.Grid(
-    run,
-    tuned.lines(METHODS, best),
-    {"task": tasks, "num_steps": num_steps, "num_envs": 16},
-    num_seeds=len(seeds),
-    first_seed=seeds.start,  # Other figures have seeds from 0.
-  )
+  axes = {"task": tasks, "num_steps": num_steps, "num_envs": 16}
+  return figures.Grid(run, lines, axes, len(seeds), seeds.start)
 
 
 def _tuning(table: figures.Table) -> tuned.Scores:
@@ -158,15 +136,33 @@ def _tuning(table: figures.Table) -> tuned.Scores:
 
 def _then(table: figures.Table) -> list[figures.Grid]:
   """All tasks, with each method's best value."""
-  return [_grid(tuned.best(_tuning(table)), _TASKS, _LIMIT, range(100, 105))]
+  lines = tuned.lines(METHODS, tuned.best(_tuning(table)))
+  return [_grid(lines, _TASKS, _LIMIT, range(100, 105))]
 
 
 def _table(table: figures.Table) -> str:
   return tuned.table(_tuning(table), METHODS)
 
 
-def _groups(label: str) -> tuple[figures.Selection, figures.Selection]:
-  return {"method": label, "tuning": False}, {"method": _BASELINE, "tuning": False}
+def _claims() -> list[judge.Claim]:
+  """Two families of tests, each corrected by Holm's method."""
+  lines = {x: {"method": x, "tuning": False} for x in METHODS}
+  baseline = lines.pop(_BASELINE)
+  solve_more = [
+    judge.Above(
+      f"{label} solves more runs than double DQN",
+      *(figures.Table.solved, line, baseline),
+      spec=".2f",
+    )
+    for label, line in lines.items()
+  ]
+  are_sooner = [
+    judge.Sooner(
+      f"{label} solves the tasks in fewer steps than double DQN", line, baseline
+    )
+    for label, line in lines.items()
+  ]
+  return [judge.Holm(solve_more), judge.Holm(are_sooner)]
 
 
 FIGURES = (
@@ -174,7 +170,8 @@ FIGURES = (
     name="bonuses/minigrid",
     title="MiniGrid: environment steps until a task is solved",
     source="Our own",
-    runs=[_grid(None, ("DoorKey-5x5",), 100_000, range(200, 202))],
+    # Other figures have seeds from 0.
+    runs=[_grid(tuned.lines(METHODS), ("DoorKey-5x5",), 100_000, range(200, 202))],
     then=_then,
     quick={
       "method": (_BASELINE, "counts"),
@@ -185,7 +182,7 @@ FIGURES = (
     panels=[
       [
         draw.Rows(
-          lines=_LINES,
+          lines={label: {"method": label} for label in METHODS},
           where={"tuning": False, "task": task},
           limit=_LIMIT,
           sort=True,
@@ -201,30 +198,7 @@ FIGURES = (
         for task in _TASKS
       ]
     ],
-    claims=[
-      judge.Holm(
-        [
-          judge.Above(
-            f"{label} solves more runs than double DQN",
-            figures.Table.solved,
-            *_groups(label),
-            spec=".2f",
-          )
-          for label in METHODS
-          if label != _BASELINE
-        ]
-      ),
-      judge.Holm(
-        [
-          judge.Sooner(
-            f"{label} solves the tasks in fewer steps than double DQN",
-            *_groups(label),
-          )
-          for label in METHODS
-          if label != _BASELINE
-        ]
-      ),
-    ],
+    claims=_claims(),
     problem="task",
     table=_table,
   ),

@@ -12,8 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from explorax.environments import gymnax_adapter
-
 _SIDE = 7  # Of the view; the agent is in the middle of the last row.
 _FLOOR, _WALL = (1, 0, 0), (2, 5, 0)
 _CARRIED = ("key", "ball", "box")
@@ -26,7 +24,7 @@ def make(task: str) -> Any:
   navix = importlib.import_module("navix")
   name = f"Navix-{task}-v0"
   usual = navix.make(name, observation_fn=navix.observations.symbolic_first_person)
-  environment = navix.make(
+  return navix.make(
     name,
     observation_fn=_view,
     observation_space=usual.observation_space,
@@ -35,7 +33,6 @@ def make(task: str) -> Any:
     max_steps=_time_limit(task),
     disable_autoreset=True,
   )
-  return _WithoutPictures(environment)
 
 
 def _time_limit(task: str) -> int:
@@ -44,22 +41,6 @@ def _time_limit(task: str) -> int:
   if task.startswith("DoorKey"):
     return 10 * size**2
   return 20 * size if task.startswith("MultiRoom") else 30 * size**2
-
-
-class _WithoutPictures(gymnax_adapter.NavixAdapter):
-  """An environment whose state has no pictures of the grid, which only `rgb` needs."""
-
-  def reset(self, key: jax.Array) -> tuple[Any, Any]:
-    observation, timestep = super().reset(key)
-    return observation, self._without(timestep)
-
-  def step(self, timestep: Any, action: jax.Array) -> tuple[Any, ...]:
-    observation, timestep, *others = super().step(timestep, action)
-    return observation, self._without(timestep), *others
-
-  def _without(self, timestep: Any) -> Any:
-    cache = timestep.state.cache.replace(patches=jnp.zeros((), jnp.uint8))
-    return timestep.replace(state=timestep.state.replace(cache=cache))
 
 
 def _view(state: Any) -> jax.Array:
@@ -104,20 +85,15 @@ def visible(clear: jax.Array) -> jax.Array:
   Returns:
     bool `[7, 7]`.
   """
-  side = clear.shape[1]
-  bits = jnp.left_shift(1, jnp.arange(side))[None]
-  every = (1 << side) - 1
-  rows = jnp.sum(jnp.where(clear, bits, 0), axis=1)
-  seen, found = jnp.int32(1 << side // 2), []
-  for i in reversed(range(len(clear))):
-    ahead = jnp.int32(0)
-    for shift, start in ((jnp.left_shift, every >> 1), (jnp.right_shift, every - 1)):
-      reached = seen & rows[i]
-      for _ in range(side - 1):
-        reached = reached | (shift(reached, 1) & rows[i])
-      reached = reached & start  # The last cell of this direction has no neighbour.
-      beside = shift(reached, 1)
-      seen, ahead = seen | beside, ahead | reached | beside
-    found.append(seen)
-    seen = ahead
-  return (jnp.stack(found[::-1])[:, None] & bits) > 0
+  seen = [[jnp.bool_(False)] * _SIDE for _ in range(_SIDE)]
+  seen[-1][_SIDE // 2] = jnp.bool_(True)
+  to_right, to_left = range(_SIDE - 1), range(_SIDE - 1, 0, -1)
+  for row in reversed(range(_SIDE)):
+    for columns, side in ((to_right, 1), (to_left, -1)):
+      for column in columns:
+        through = seen[row][column] & clear[row, column]
+        seen[row][column + side] |= through
+        if row > 0:
+          seen[row - 1][column] |= through
+          seen[row - 1][column + side] |= through
+  return jnp.array(seen)

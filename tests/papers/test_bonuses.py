@@ -1,5 +1,7 @@
 """Figures of bonuses: MiniGrid's view, and what is counted of a run."""
 
+import types
+
 import jax
 import numpy as np
 import pytest
@@ -38,17 +40,19 @@ def test_navix_has_minigrids_view_and_limits(task, limit):
   pytest.importorskip("navix")
   with jax.numpy_rank_promotion("allow"):  # navix needs it.
     environment = navix_tasks.make(task)
-    observation, _ = jax.jit(environment.reset)(jax.random.PRNGKey(0))
+    observation = jax.jit(environment.reset)(jax.random.PRNGKey(0)).observation
   assert environment.max_steps == limit
   assert observation.shape == (7, 7, 3)
   assert observation[-1, 3].tolist() == [1, 0, 0]  # It carries nothing.
 
 
 def test_a_task_is_solved_when_80_of_the_last_100_episodes_reached_the_goal():
-  ends = [(step, float(step > 1000)) for step in range(10, 3001, 10)]
-  assert minigrid.solved_at(ends) == 1800
-  assert minigrid.solved_at(ends[:179]) == minigrid.solved_at([(1500, 1.0)]) == 0
-  assert minigrid.solved_at([]) == 0
+  episodes = [
+    types.SimpleNamespace(env_steps=step, episode_return=float(step > 1000))
+    for step in range(10, 3001, 10)
+  ]
+  assert minigrid.solved_at(episodes) == 1800
+  assert minigrid.solved_at(episodes[:179]) == minigrid.solved_at([]) == 0
 
 
 def test_the_tasks_have_the_value_with_the_greatest_share_of_successes():
