@@ -89,6 +89,8 @@ class Panel:
       if name in around:
         scale = around.pop(name)
         set_scale(scale) if isinstance(scale, str) else set_scale(scale[0], **scale[1])
+    if "xticks" in around:
+      around.setdefault("xticklabels", around["xticks"])
     axes.set(**around)
     for axis in (axes.xaxis, axes.yaxis):
       label_logarithmic(axis)
@@ -390,31 +392,24 @@ class Maps(Panel):
 def draw(
   rows: Sequence[Sequence[Panel]], table: figures.Table, title: str = ""
 ) -> bytes:
-  """Draws rows of panels as a PNG, as wide as a page's column.
-
-  Lines are named below their row, or below the last of several rows with the same ones.
-  """
+  """Draws rows of panels as a PNG as wide as a page's column; lines are named below."""
   heights = [max(panel.height(table) for panel in row) for row in rows]
   with column(sum(heights) + 0.6) as fig:
     fig.suptitle(title, fontsize=11.5)
     parts = fig.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
-    named: list[tuple[Any, dict[str, Any]]] = []
+    labels: dict[str, Any] = {}
     for part, row in zip(parts, rows, strict=True):
       each = part.subplots(1, len(row), squeeze=False)[0]
-      labels: dict[str, Any] = {}
       for axes, panel in zip(each, row, strict=True):
         panel.draw(axes, table)
         handles, names = axes.get_legend_handles_labels()
-        labels |= {x: y for x, y in zip(names, handles, strict=True) if x not in labels}
-      named.append((part, labels))
-    for (part, labels), (_, after) in zip(named, [*named[1:], (None, {})], strict=True):
-      if labels and [*labels] != [*after]:
-        longest = max(map(len, labels)) + 6
-        columns = max(1, min(len(labels), _LABELS_IN_A_ROW // longest))
-        if sum(len(x) + 7 for x in labels) <= _LABELS_IN_A_ROW:
-          columns = len(labels)
-        place: Any = {"loc": "outside lower center", "ncols": columns}
-        part.legend([*labels.values()], [*labels], **place)
+        labels = dict(zip(names, handles, strict=True)) | labels
+    if labels:
+      columns = _LABELS_IN_A_ROW // (max(map(len, labels)) + 6)
+      if sum(len(x) + 7 for x in labels) <= _LABELS_IN_A_ROW:
+        columns = len(labels)
+      place = {"loc": "outside lower center", "ncols": max(1, columns)}
+      fig.legend([*labels.values()], [*labels], **place)
     file = io.BytesIO()
     drawing.save(file, fig)
   return file.getvalue()

@@ -13,12 +13,13 @@ side; else it is undecided. The test follows from the data:
   problem. If all runs solved theirs: a t-test of the logarithms.
 
 `All` joins claims to one, and `Holm` corrects the tests of several for their number.
+Of all classes, `claim` is the statement, and `a`, `b` and `where` select the tasks.
 """
 
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
@@ -104,14 +105,8 @@ def _without_each(table: figures.Table, problem: str) -> Iterator[figures.Table]
       yield table.where(**{problem: lambda x, left_out=value: x != left_out})
 
 
-class Tested(NamedTuple):
-  """The difference of two groups' means, the test's p, and its name."""
-
-  gap: statistics.Interval
-  p: float
-  name: str
-
-
+# The difference of two groups' means, the test's p, and its name.
+Tested = tuple[statistics.Interval, float, str]
 Test = Callable[[np.ndarray, np.ndarray], Tested]
 
 
@@ -134,32 +129,30 @@ def _t_test(
   few = min(len(a), len(b)) < 2
   if few or not spread:
     gap = statistics.Interval(value, value, value)
-    return Tested(gap, float(few or not value), name)
+    return gap, float(few or not value), name
   found = test(a, b)
   gap = statistics.Interval(value, *found.confidence_interval(statistics.LEVEL))
-  return Tested(gap, float(found.pvalue), name)
+  return gap, float(found.pvalue), name
 
 
 def wilcoxon(a: np.ndarray, b: np.ndarray) -> Tested:
   """Wilcoxon's signed-rank test of pairs; the interval is a bootstrap's."""
   p = float(scipy.stats.wilcoxon(a, b).pvalue) if np.any(a != b) else 1.0
-  return Tested(statistics.bootstrap(a - b), p, "Wilcoxon")
+  return statistics.bootstrap(a - b), p, "Wilcoxon"
 
 
 def fisher(a: np.ndarray, b: np.ndarray) -> Tested:
   """Fisher's exact test of the shares of ones; Newcombe's interval (1998)."""
-  counts, sizes = [int(np.sum(x)) for x in (a, b)], [len(a), len(b)]
+  counts = [(int(np.sum(x)), len(x)) for x in (a, b)]
   (p, low_p, high_p), (q, low_q, high_q) = (
     (k / n, *scipy.stats.binomtest(k, n).proportion_ci(method="wilson"))
-    for k, n in zip(counts, sizes, strict=True)
+    for k, n in counts
   )
-  gap = statistics.Interval(
-    np.asarray(p - q),
-    p - q - np.hypot(p - low_p, high_q - q),
-    p - q + np.hypot(high_p - p, q - low_q),
-  )
-  rows = [[k, n - k] for k, n in zip(counts, sizes, strict=True)]
-  return Tested(gap, float(scipy.stats.fisher_exact(rows).pvalue), "Fisher's exact")
+  low = p - q - np.hypot(p - low_p, high_q - q)
+  high = p - q + np.hypot(high_p - p, q - low_q)
+  found = scipy.stats.fisher_exact([[k, n - k] for k, n in counts])
+  gap = statistics.Interval(np.asarray(p - q), low, high)
+  return gap, float(found.pvalue), "Fisher's exact"
 
 
 def share(count: int, num: int) -> statistics.Interval:
@@ -202,10 +195,7 @@ class Above:
   """That group `a` is greater on average than group `b`.
 
   Attributes:
-    claim: the statement.
     measure: what is measured of each seed. With several problems: its mean over them.
-    a: the settings that select the group.
-    b: the settings that select the other group.
     less: whether the claim is that `a` is less than `b`.
     test: of what is neither 0 nor 1.
     spec: the format of the effect.
@@ -271,9 +261,6 @@ class Sooner:
   is the ratio of the pairs that both solved, which it does not decide.
 
   Attributes:
-    claim: the statement.
-    a: the settings that select the group.
-    b: the settings that select the other group.
     event: that counts as solving, see `Table.times`.
   """
 
@@ -311,10 +298,8 @@ class Check:
   """A claim that a function decides: of formulas, and of what no other class tests.
 
   Attributes:
-    claim: the statement.
     check: the tasks → whether it holds, what was measured in a few words, and the
       effect, if any.
-    where: the settings that select the tasks.
     test: how it decides.
     spec: the format of the effect.
     exact: see `Finding`.
@@ -349,10 +334,6 @@ class All:
   """The claim that all parts hold, whose tests are corrected by Holm's method.
 
   Its p is the greatest of them, and its effect that of the first part.
-
-  Attributes:
-    claim: the statement.
-    parts: claims.
   """
 
   claim: str

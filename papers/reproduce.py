@@ -218,9 +218,7 @@ def _timed(task: figures.Task) -> figures.CompletedTask:
   return figures.CompletedTask(task.settings, results, seconds, _versions())
 
 
-@functools.cache
-def _versions() -> dict[str, Any]:
-  return versions.collect()
+_versions = functools.cache(versions.collect)
 
 
 def write_results(tasks: Sequence[figures.CompletedTask], file: BinaryIO) -> None:

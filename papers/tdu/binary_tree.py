@@ -74,7 +74,6 @@ FIGURES = (
             "xlabel": "depth L of the tree",
             "ylabel": "episodes until it is solved",
             "xticks": _DEPTHS,
-            "xticklabels": _DEPTHS,
           },
         )
       ]

@@ -154,7 +154,6 @@ FIGURES = (
             "xlabel": "size N of Deep Sea",
             "ylabel": "episodes until it is solved",
             "xticks": (20, 26, 30, 40),
-            "xticklabels": (20, 26, 30, 40),
           },
         )
       ]

@@ -75,7 +75,6 @@ def _marks(title: str, **panel: Any) -> draw.Marks:
       "title": title,
       "xlabel": "size N of Deep Sea",
       "xticks": (10, 15, 20, 30, 40, 60),
-      "xticklabels": (10, 15, 20, 30, 40, 60),
       "ylabel": "episodes",
       "ylim": (40, 3 * _MOST),
     },

@@ -78,10 +78,8 @@ def test_the_band_of_a_fitted_power_is_that_of_the_means_of_a_regression():
   assert np.ptp(ends) == pytest.approx(2 * 2.7764451 * error)  # t of 4 degrees.
 
 
-def test_a_drawing_is_the_same_bytes_each_time():
-  panels = [[draw.Curves(y="x", lines=LINES, x="size")]]
-  content = draw.draw(panels, table(), "title")
-  assert content == draw.draw(panels, table(), "title")
+def test_a_drawing_is_as_wide_as_two_columns_of_a_page():
+  content = draw.draw([[draw.Curves(y="x", lines=LINES, x="size")]], table(), "title")
   width, _ = struct.unpack(">II", content[16:24])
   assert width == 2 * 830
 

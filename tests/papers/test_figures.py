@@ -28,10 +28,8 @@ def test_kept_results_give_the_frozen_verdicts(name):
   assert rows == frozen
 
 
-# One for each way in which figures are computed that no other test here has.
-@pytest.mark.parametrize("name", ["ngu/fig7", "ucb/small"])
-def test_the_quick_version_of_a_figure_is_computed_and_drawn(name):
-  figure = FIGURES[name]
+def test_the_quick_version_of_a_figure_is_computed_and_drawn():
+  figure = FIGURES["ngu/fig7"]
 
   def complete(tasks):
     return figures.Table(
@@ -39,7 +37,7 @@ def test_the_quick_version_of_a_figure_is_computed_and_drawn(name):
     )
 
   table = figure.stages(figure.quick, complete)
-  judge.judge(figure.claims, table, figure.problem)
+  assert all(x.held for x in judge.judge(figure.claims, table))
   pytest.importorskip("matplotlib")
   assert draw.draw(figure.panels, table).startswith(b"\x89PNG")
 

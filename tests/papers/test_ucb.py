@@ -1,11 +1,14 @@
 """Paper 3's agents on small problems: their settings, and what is measured."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
 
+from explorax import exploration
 from explorax.agents.targets import one_step
+from explorax.papers import compute
 from explorax.papers.ucb import small
 
 
@@ -33,3 +36,27 @@ def test_the_best_mean_is_over_a_window_of_a_hundred_episodes():
     windows = [returns[i : i + 100] for i in range(max(1, num_episodes - 99))]
     expected = max(np.mean(window) for window in windows)
     assert small.best_mean(returns) == pytest.approx(expected)
+
+
+def test_breakout_is_played_with_the_paper_s_schedules_as_shares_of_the_run(
+  monkeypatch,
+):
+  trained = {}
+
+  def train(settings, **arguments):
+    trained.update(arguments)
+    record = compute.Record(settings["seeds"])
+    for seed in settings["seeds"]:
+      record.add_episode(types.SimpleNamespace(seed=seed, episode_return=2.0 * seed))
+    return record
+
+  monkeypatch.setattr(compute, "train", train)
+  settings = {"agent": "double_dqn", "num_steps": 10_000, "seeds": [0, 1]}
+  assert small.play(settings)["best"].tolist() == [0, 2]
+  assert trained["steps"] == 10_000 and len(trained["params"]) == 2
+  # Table 1: of 10 million steps, ε falls over 1 and 5, and replay has 1 million.
+  config = trained["config"]
+  assert config.exploration.epsilon == exploration.Piecewise(
+    (1, 0.1, 0.01), (1000, 5000)
+  )
+  assert config.replay_capacity == 1000 and config.target_update_period == 10
