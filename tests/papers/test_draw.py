@@ -1,7 +1,5 @@
 """What is in a drawing is what was measured."""
 
-import struct
-
 import numpy as np
 import pytest
 
@@ -76,12 +74,6 @@ def test_the_band_of_a_fitted_power_is_that_of_the_means_of_a_regression():
   edges = axes.collections[0].get_paths()[0].vertices
   ends = np.unique(np.log(edges[np.isclose(edges[:, 0], 10), 1]).round(9))
   assert np.ptp(ends) == pytest.approx(2 * 2.7764451 * error)  # t of 4 degrees.
-
-
-def test_a_drawing_is_as_wide_as_two_columns_of_a_page():
-  content = draw.draw([[draw.Curves(y="x", lines=LINES, x="size")]], table(), "title")
-  width, _ = struct.unpack(">II", content[16:24])
-  assert width == 2 * 830
 
 
 def test_agents_of_a_figure_keep_their_styles_and_no_two_look_alike():
