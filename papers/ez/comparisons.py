@@ -171,6 +171,5 @@ def size_marks(
       "ylabel": "episodes",
       "xscale": ("log", {"subs": []}),
       "xticks": sizes,
-      "xticklabels": sizes,
     },
   )

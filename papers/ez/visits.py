@@ -155,7 +155,6 @@ FIGURES = (
             "xlabel": "states |X|",
             "ylabel": "cover time (steps)",
             "xticks": _SIZES,
-            "xticklabels": _SIZES,
           },
         )
       ]
