@@ -80,19 +80,6 @@ def test_gain_is_that_of_a_plain_context_tree(num_levels, depth):
     )
 
 
-def test_contexts_that_share_a_row_share_what_is_learnt():
-  """With one row each depth is the same predictor, so that none gains on another."""
-  pictures = np.random.default_rng(0).integers(0, 2, (4, 2, 3))
-  crowded = exploration.init_density(6, 2, depth=3, num_buckets=1)
-  plain = exploration.init_density(6, 2, depth=0, num_buckets=1)
-  observe = jax.jit(exploration.observe_picture)
-  for picture in pictures:
-    gain, crowded = observe(crowded, jnp.asarray(picture))
-    expected, plain = observe(plain, jnp.asarray(picture))
-    np.testing.assert_allclose(gain, expected, rtol=1e-5)
-  np.testing.assert_allclose(crowded.log_odds, 0.0, atol=1e-6)
-
-
 def test_bonus_is_its_formula():
   for gain in (1e-4, 0.1, 1.0, 5.0):
     pseudo_count = 1 / math.expm1(gain)
@@ -120,21 +107,3 @@ def test_shrinking_averages_over_areas(shape):
   np.testing.assert_array_equal(exploration.shrink(image, side, 8), expected)
   # The least grey of a level is in it, whatever the rounding.
   np.testing.assert_array_equal(exploration.shrink(np.full_like(image, 96), side, 8), 3)
-
-
-@pytest.mark.parametrize(
-  ("arguments", "message"),
-  [
-    ((0, 8), "a density of 0 pixels, 8 levels and 256 rows is not possible"),
-    ((9, 8, 5), "the contexts of a density are 5 neighbours; use 0 to 4"),
-  ],
-)
-def test_refuses(arguments, message):
-  with pytest.raises(ValueError, match=message):
-    exploration.init_density(*arguments)
-
-
-def test_a_picture_of_another_size_is_refused():
-  model = exploration.init_density(12)
-  with pytest.raises(ValueError, match="has 6 pixels, but the model has 12"):
-    exploration.observe_picture(model, jnp.zeros((2, 3), jnp.int32))

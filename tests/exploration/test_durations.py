@@ -38,7 +38,7 @@ def _assert_follows(draws: np.ndarray, pmf: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-  ("mu", "cap"), [(2.0, 10_000), (2.0, 100), (1.0, 50), (3.5, 1000)]
+  ("mu", "cap"), [(2.0, 10_000), (1.0, 50), (3.5, 1000), (0.0, 12)]
 )
 def test_zeta_follows_scipys_zipfian(mu, cap):
   draws = exploration.ZetaDuration(mu, cap)(jax.random.PRNGKey(0), (_NUM_DRAWS,))
@@ -55,16 +55,6 @@ def test_clipped_zeta_is_the_least_of_the_whole_law_and_the_cap(mu, cap):
   _assert_follows(draws, pmf)
   share = np.sqrt(pmf[-1] * (1 - pmf[-1]) / _NUM_DRAWS)
   assert abs(np.mean(draws == cap) - pmf[-1]) <= 4 * share
-
-
-def test_the_whole_zeta_law_has_an_exponent_above_1():
-  with pytest.raises(ValueError, match="mu is 1"):
-    exploration.ZetaDuration(1.0, clipped=True)
-
-
-def test_zeta_with_an_exponent_of_0_is_uniform():
-  draws = exploration.ZetaDuration(0.0, 12)(jax.random.PRNGKey(0), (_NUM_DRAWS,))
-  _assert_follows(np.asarray(draws), np.full(12, 1 / 12))
 
 
 def test_the_tail_of_zeta_is_not_on_a_grid():
@@ -105,19 +95,6 @@ def test_uniform_is_uniform():
   ids=str,
 )
 def test_degenerate_laws_give_1(law):
-  np.testing.assert_array_equal(law(jax.random.PRNGKey(0), (1000,)), np.ones(1000))
-
-
-@pytest.mark.parametrize(
-  "law",
-  [
-    exploration.ZetaDuration(cap=100),
-    exploration.ExponentialDuration(0.8),
-    exploration.UniformDuration(100),
-  ],
-  ids=str,
-)
-def test_shapes_and_types(law):
-  key = jax.random.PRNGKey(4)
-  assert law(key).shape == () and law(key).dtype == jnp.int32
-  assert law(key, (2, 3)).shape == (2, 3)
+  draws = law(jax.random.PRNGKey(0), (1000,))
+  np.testing.assert_array_equal(draws, np.ones(1000))
+  assert draws.dtype == law(jax.random.PRNGKey(0)).dtype == jnp.int32

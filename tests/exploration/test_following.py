@@ -23,14 +23,6 @@ def _arms(values, counts) -> exploration.Ucb1State:
   return exploration.Ucb1State(jnp.array(values), jnp.array(counts))
 
 
-def test_members_are_drawn_uniformly():
-  draw = jax.jit(jax.vmap(exploration.init_thompson, in_axes=(0, None)))
-  drawn = draw(_keys(20_000), 4)
-  shares = np.bincount(drawn.member) / 20_000
-  np.testing.assert_allclose(shares, [0.25] * 4, atol=5 * math.sqrt(0.1875 / 20_000))
-  np.testing.assert_array_equal(drawn.steps, np.zeros(20_000))
-
-
 @pytest.mark.parametrize("period_steps", [None, 5])
 def test_a_member_is_followed_greedily_for_its_period(period_steps):
   def body(state, key):
@@ -51,15 +43,6 @@ def test_a_member_is_followed_greedily_for_its_period(period_steps):
   if period_steps:
     counts = np.bincount(periods[:, 0], minlength=4)
     np.testing.assert_array_less(np.abs(counts - 50), 5 * math.sqrt(200 * 0.1875))
-
-
-def test_thompson_breaks_ties_at_random():
-  state = exploration.ThompsonState(jnp.int32(1), jnp.int32(0), jnp.int32(2))
-  q = jnp.array([[9.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
-  draw = jax.jit(jax.vmap(lambda key: exploration.thompson(key, q, state)[0]))
-  counts = np.bincount(draw(_keys(2000)), minlength=3)
-  assert counts[0] == 0
-  assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
 
 
 def test_the_bandit_matches_a_loop():
@@ -109,8 +92,6 @@ def test_explorers_are_followed_as_often_as_asked():
   draw = jax.vmap(lambda key: rule.begin_episode(key, state, jnp.int32(0)).member)
   shares = np.bincount(draw(keys), minlength=5) / 4000
   np.testing.assert_allclose(shares, [0.8 / 3] * 3 + [0.1] * 2, atol=0.025)
-  with pytest.raises(ValueError, match=r"Thompson\.explorers"):
-    rule.init(keys[0], 2, 3)
 
 
 def test_a_period_may_end_in_another_episode():
@@ -126,10 +107,3 @@ def test_a_period_may_end_in_another_episode():
   periods = np.reshape(followed, (20, 5))
   np.testing.assert_array_equal(periods, np.repeat(periods[:, :1], 5, axis=1))
   assert set(periods[:, 0]) == {0, 1, 2, 3}
-
-
-def test_the_explorers_mean_can_be_followed():
-  q = jnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
-  for rule, best in ((exploration.Greedy(1), 0), (exploration.Greedy(first=1), 1)):
-    action, prob, _ = rule.select(jax.random.PRNGKey(0), q, (), jnp.int32(0))
-    assert (int(action), float(prob)) == (best, 1.0)

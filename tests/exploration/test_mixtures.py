@@ -28,13 +28,6 @@ def test_betas(n, expected):
   np.testing.assert_allclose(betas, expected, rtol=1e-6)
 
 
-def test_betas_of_the_paper_are_ascending_and_centred():
-  betas = np.asarray(exploration.mixture_betas(32, 0.3))
-  assert betas.shape == (32,)
-  assert (np.diff(betas) >= 0).all()
-  np.testing.assert_allclose(betas[15], 0.15, rtol=1e-6)
-
-
 @pytest.mark.parametrize(
   ("n", "expected"),
   [
@@ -48,22 +41,3 @@ def test_discounts(n, expected):
   discounts = exploration.mixture_discounts(n, 0.999, 0.9)
   assert discounts.dtype == jnp.float32
   np.testing.assert_allclose(discounts, expected, rtol=1e-6)
-
-
-def test_equal_discounts_stay_equal():
-  np.testing.assert_allclose(exploration.mixture_discounts(4, 0.97, 0.97), [0.97] * 4)
-  np.testing.assert_array_equal(exploration.mixture_discounts(2, 0.0, 0.0), [0.0, 0.0])
-
-
-@pytest.mark.parametrize(
-  ("call", "message"),
-  [
-    (lambda: exploration.mixture_betas(0, 0.3), "mixture of 0 policies"),
-    (lambda: exploration.mixture_betas(2, -0.1), "beta is -0.1"),
-    (lambda: exploration.mixture_discounts(2, 1.0, 0.9), "gamma_max is 1.0"),
-    (lambda: exploration.mixture_discounts(2, 0.9, 0.99), "gamma_min 0.99"),
-  ],
-)
-def test_bad_parameters_are_refused(call, message):
-  with pytest.raises(ValueError, match=message):
-    call()

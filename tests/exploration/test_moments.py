@@ -85,19 +85,6 @@ def test_equal_values_are_0_however_their_mean_is_rounded(value, decay):
     np.testing.assert_array_equal(exploration.normalise(moments, batch), 0.0)
 
 
-def test_no_gradient_passes_into_the_moments():
-  def through_moments(values):
-    moments = exploration.update_moments(exploration.init_moments(), values)
-    return jnp.sum(exploration.normalise(moments, jnp.ones((2,))))
-
-  np.testing.assert_array_equal(jax.grad(through_moments)(jnp.arange(3.0)), np.zeros(3))
-
-
-def test_an_empty_batch_is_refused():
-  with pytest.raises(ValueError, match=r"values .* is empty"):
-    exploration.update_moments(exploration.init_moments(), jnp.zeros((0,)))
-
-
 @pytest.mark.parametrize("decay", [None, 0.9])
 def test_masked_values_are_ignored(decay):
   @jax.jit

@@ -147,18 +147,6 @@ def test_smallest_is_exact(size, k):
     np.testing.assert_array_equal(smallest, np.sort(values)[:k])
 
 
-def test_no_gradient_passes():
-  state = exploration.init_episodic_memory(5, 2)
-  _, state = exploration.episodic_novelty(state, jnp.ones((2,)))
-
-  def loss(embedding):
-    reward, after = exploration.episodic_novelty(state, embedding)
-    return reward + jnp.sum(after.embeddings) + after.mean_distance
-
-  gradient = jax.grad(loss)(jnp.array([0.5, 2.0]))
-  np.testing.assert_array_equal(gradient, np.zeros(2))
-
-
 @pytest.mark.parametrize("capacity", [3, 100])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e30])
 def test_an_embedding_that_is_not_finite_earns_nan_and_leaves_no_trace(capacity, bad):
@@ -170,26 +158,6 @@ def test_an_embedding_that_is_not_finite_earns_nan_and_leaves_no_trace(capacity,
   broken, after = step(state, jnp.array([0.0, bad]))
   assert np.isnan(broken)
   assert all(map(np.array_equal, after, state))
-
-
-@pytest.mark.parametrize(
-  ("call", "message"),
-  [
-    (lambda: exploration.init_episodic_memory(0, 2), "of 0 embeddings"),
-    (
-      lambda: exploration.episodic_novelty(
-        exploration.init_episodic_memory(2, 2), jnp.zeros((2,)), num_neighbors=0
-      ),
-      "num_neighbors is 0",
-    ),
-  ],
-)
-def test_bad_parameters_are_refused(call, message):
-  with pytest.raises(ValueError, match=message):
-    call()
-  for x in (jnp.zeros((3,)), jnp.zeros((1, 2)), jnp.zeros((2,), jnp.int32)):
-    with pytest.raises((TypeError, ValueError), match="episodic_novelty: embedding "):
-      exploration.episodic_novelty(exploration.init_episodic_memory(4, 2), x)
 
 
 @pytest.mark.parametrize(("k", "capacity"), [(1, 100), (3, 100), (3, 8), (20, 8)])

@@ -60,19 +60,6 @@ def test_actions_follow_the_state_machine(of):
   assert num_repeats > 50
 
 
-def test_a_duration_counts_its_first_step():
-  state = exploration.init_ez_state()
-  remaining, actions = [], []
-  for key in _keys(4):
-    action, state = exploration.ez_greedy(
-      key, jnp.zeros((9,)), 1.0, state, lambda key: jnp.int32(4)
-    )
-    actions.append(int(action))
-    remaining.append(int(state.remaining))
-  assert remaining == [3, 2, 1, 0]
-  assert len(set(actions)) == 1
-
-
 def test_the_default_duration_is_the_papers_zeta_in_a_batch_too():
   keys, start = _keys(20), exploration.init_ez_state()
 

@@ -235,23 +235,6 @@ def test_a_wrapper_passes_on_what_happens_to_the_rule_it_wraps():
   chex.assert_trees_all_equal(states[1].of.of, states[0])
 
 
-@dataclasses.dataclass(frozen=True)
-class _Worst(exploration.Score):
-  """A rule from outside of the package: the worst action."""
-
-  def score(self, key, q, state, env_steps):
-    del key, env_steps
-    return -jnp.mean(q, axis=0), state
-
-
-def test_a_rule_from_elsewhere_can_be_wrapped():
-  q = jnp.array([[1.0, 0.0, 2.0]])
-  assert set(_select_all(_Worst(), q)[0]) == {1}
-  rule = exploration.EzGreedy(0.3, of=_Worst())
-  actions, probs = _select_all(rule, q)
-  np.testing.assert_allclose(probs, np.where(actions == 1, 0.8, 0.1), rtol=1e-6)
-
-
 @pytest.mark.parametrize(
   "rule",
   [
@@ -300,20 +283,6 @@ def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
       assert set(actions) == {expected[followed]}
       seen.add(followed)
     assert seen == {0, 1}
-
-
-def test_a_rule_wraps_only_rules_of_its_kind():
-  with pytest.raises(ValueError, match=r"EpsilonGreedy.of is EzGreedy"):
-    exploration.EpsilonGreedy(0.4, of=exploration.EzGreedy(0.1))
-  with pytest.raises(ValueError, match=r"Boltzmann.of is EpsilonGreedy"):
-    exploration.Boltzmann(0.4, of=exploration.EpsilonGreedy(0.1))
-
-
-def test_ensembles_too_small_are_refused():
-  with pytest.raises(ValueError, match="the ensemble has only 4 members"):
-    exploration.Greedy(num_members=5).init(jax.random.PRNGKey(0), 4, _A)
-  with pytest.raises(ValueError, match="Ucb needs at least 2 members"):
-    exploration.Ucb(ddof=1).init(jax.random.PRNGKey(0), 1, _A)
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,6 @@ def test_values_over_time(schedule, times, expected):
     np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
-def test_a_number_is_a_setting_that_does_not_change():
-  assert schedules.at(0.3, jnp.int32(10**6)) == 0.3
-
-
 def test_an_alternating_schedule_resumes_where_it_was_left():
   """Against a plain loop with a count for each schedule."""
   drawn = np.random.default_rng(3).choice(3, size=4096, p=ALTERNATING.probabilities)
@@ -53,38 +49,6 @@ def test_an_alternating_schedule_resumes_where_it_was_left():
   # After the last draw they repeat, all schedules having decayed.
   late = jax.vmap(ALTERNATING)(10 * 4096 + jnp.arange(0, 400, 10))
   np.testing.assert_allclose(late, np.take(ALTERNATING.ends, drawn[:40]), rtol=1e-5)
-
-
-def test_the_default_alternation_falls_as_the_mean_of_sixteen_threads():
-  """Munos et al. (2016), appendix F, simulated in frames: a loop for each thread."""
-  rng = np.random.default_rng(0)
-  threads = []
-  for _ in range(800):  # Fifty trials of sixteen threads.
-    on_schedule, epsilons = [0, 0, 0], []
-    for frame in range(0, 500_000, 2_500):  # Its own: 2M agent steps of all threads.
-      if frame % 50_000 == 0:
-        schedule = rng.choice(3, p=(0.3, 0.4, 0.3))
-      share = min(on_schedule[schedule] / 250_000, 1.0)
-      epsilons.append(1.0 - share * (1.0 - (0.5, 0.1, 0.01)[schedule]))
-      on_schedule[schedule] += 2_500
-    threads.append(epsilons)
-  expected = np.mean(threads, axis=0)  # A frame of a thread: 16 / 4 steps of all.
-  times = jnp.arange(0, 2_000_000, 10_000)
-  seeds = range(100)
-  actual = [jax.vmap(schedules.Alternating(seed=seed))(times) for seed in seeds]
-  np.testing.assert_allclose(np.mean(expected[:100]), 0.80, atol=0.02)
-  np.testing.assert_allclose(np.mean(actual, axis=0), expected, atol=0.08)
-  np.testing.assert_allclose(np.mean(actual), np.mean(expected), atol=0.02)
-
-
-def test_alternating_schedules_are_drawn_as_often_as_their_probabilities_say():
-  schedule = schedules.Alternating()
-  times = 200_000 * jnp.arange(100, 4000) + 77
-  late = jax.vmap(schedule)(times)
-  for end, prob in zip(schedule.ends, schedule.probabilities, strict=True):
-    share = np.mean(np.isclose(late, end))
-    assert abs(share - prob) < 4 * np.sqrt(prob * (1 - prob) / 3900)
-  assert np.any(jax.vmap(schedules.Alternating(seed=1))(times) != late)
 
 
 @pytest.mark.parametrize(

@@ -86,21 +86,3 @@ def test_a_members_loss_has_no_gradient_on_the_others(random_params, shared):
       jax.jit(total)(params).torso,
       *parts,
     )
-
-
-@both
-def test_convolutions(random_params, shared):
-  spec = dm_env.specs.Array((6, 5, 2), np.uint8)
-  torso = networks.make_torso("small", spec, (H,))
-
-  def head():
-    return hk.Linear(A, name="head")
-
-  nets = networks.lift(torso, head, spec, 2, shared)
-  params = random_params(nets.init)
-  x = np.random.default_rng(0).integers(0, 256, (3, 6, 5, 2), dtype=np.uint8)
-  alone = networks.from_haiku(lambda: hk.Sequential([torso(), head()]), spec)
-  q = nets.apply(params, x)
-  for k in range(2):
-    expected = alone.apply(member(params, k, shared), x)
-    np.testing.assert_allclose(q[k], expected, rtol=1e-4, atol=1e-4)

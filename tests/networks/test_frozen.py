@@ -24,22 +24,3 @@ def test_the_table_holds_the_network():
   # Other observations keep their network.
   dense = networks_lib.make_perceptrons(DENSE, 3, 4)
   assert frozen.freeze(dense, DENSE) is dense
-
-
-def test_as_a_prior_it_is_the_networks_own_prior():
-  networks = networks_lib.make_perceptrons(INDEX, 3, 4, (6, 5))
-  nets, table = (
-    networks_lib.feed_forward(n) for n in (networks, frozen.freeze(networks, INDEX))
-  )
-  plain = networks_lib.with_prior(nets, 3.0, nets)
-  looked_up = networks_lib.with_prior(nets, 3.0, table)
-  inputs = networks_lib.StepInputs(X[:, None], np.zeros((len(X), 1), np.int32))
-  state = np.zeros((len(X), 0), np.float32)
-  key, prior_key = jax.random.split(jax.random.key(2))
-  params = plain.init(key)
-  np.testing.assert_allclose(
-    looked_up.unroll(params, looked_up.init_prior(prior_key), inputs, state)[0],
-    plain.unroll(params, plain.init_prior(prior_key), inputs, state)[0],
-    rtol=1e-5,
-    atol=1e-6,
-  )

@@ -85,22 +85,6 @@ def test_equal_haikus_perceptrons(
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("hidden_sizes", [(5,), tuple(range(3, 15))])
-def test_the_layout_is_the_general_lifts(shared, hidden_sizes):
-  spec = SPECS["float"]
-  nets = networks.make_perceptrons(spec, NUM_ACTIONS, 4, hidden_sizes, shared)
-  lifted = networks.lift(
-    networks.make_torso("mlp", spec, hidden_sizes),
-    lambda: networks.PlainHead(NUM_ACTIONS),
-    spec,
-    4,
-    shared,
-  )
-  actual, expected = (jax.eval_shape(n.init, jax.random.key(0)) for n in (nets, lifted))
-  assert actual == expected
-
-
-@pytest.mark.parametrize("shared", [False, True])
 def test_weights_begin_as_hk_linear_would_draw_them(shared):
   """And independent of each other."""
   spec = dm_env.specs.BoundedArray((), np.int32, -1, 399)

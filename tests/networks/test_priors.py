@@ -46,26 +46,6 @@ def test_a_prior_adds_its_scaled_values(priors, narrow):
   np.testing.assert_allclose(q, values + 2.5 * fixed, rtol=1e-5, atol=1e-6)
 
 
-def test_a_prior_gets_no_gradient_and_changes_the_trained_one_only_by_its_values(
-  priors,
-):
-  nets, with_prior, params, prior_params = priors(scale=2.5)
-
-  def loss(params, prior_params):
-    return jnp.sum(evaluate(with_prior, params, prior_params, X) ** 2)
-
-  grads, prior_grads = jax.jit(jax.grad(loss, argnums=(0, 1)))(params, prior_params)
-  assert all(np.all(g == 0) for g in jax.tree.leaves(prior_grads))
-  offset = 2.5 * nets.apply(prior_params, X)
-  plain = jax.grad(lambda p: jnp.sum((nets.apply(p, X) + offset) ** 2))
-  jax.tree.map(
-    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
-    grads,
-    jax.jit(plain)(params),
-  )
-  assert all(np.any(g != 0) for g in jax.tree.leaves(grads))
-
-
 def test_a_scale_of_zero_is_bit_equal_to_no_prior_and_has_no_parameters(priors):
   nets, with_prior, params, prior_params = priors(scale=0.0)
   assert not jax.tree.leaves(prior_params)

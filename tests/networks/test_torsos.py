@@ -1,11 +1,8 @@
 """Torsos: against plain loops, on the sizes of the papers, and refusals."""
 
-import math
-
 import dm_env
 import haiku as hk
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -150,31 +147,6 @@ def test_perceptron_is_that_of_a_plain_loop(random_params):
   for layer in (first, second):
     hidden = np.maximum(hidden @ np.asarray(layer["w"]) + np.asarray(layer["b"]), 0)
   np.testing.assert_allclose(jax.jit(net.apply)(params, x), hidden, rtol=1e-5)
-
-
-def test_an_index_is_its_one_hot_vector(random_params):
-  dense_spec = image(6, dtype=np.float32)
-  index_net, dense_net = (network("mlp", s, (4, 3)) for s in (INDEX, dense_spec))
-  params = random_params(index_net.init)
-  index = jnp.arange(-1, 6, dtype=jnp.int32)
-  one_hot = jnp.concatenate([jnp.zeros((1, 6)), jnp.eye(6)])
-  np.testing.assert_allclose(
-    index_net.apply(params, index), dense_net.apply(params, one_hot), rtol=1e-6
-  )
-  # Without linear layers, the vector itself.
-  flat = network("mlp", INDEX)
-  np.testing.assert_array_equal(flat.apply({}, index), one_hot)
-
-
-def test_weights_are_drawn_by_their_fan_in_and_biases_begin_at_zero():
-  for name, spec in (("small", image(12, 12, 3)), ("mlp", image(50))):
-    params = network(name, spec, (100, 100)).init(jax.random.key(0))
-    for layer in params.values():
-      fan_in = math.prod(layer["w"].shape[:-1])
-      # A normal distribution cut at two deviations has a deviation of 0.88.
-      np.testing.assert_allclose(jnp.std(layer["w"]) * fan_in**0.5, 0.88, rtol=0.15)
-      assert jnp.max(jnp.abs(layer["w"])) <= 2 * fan_in**-0.5 * (1 + 1e-5)
-      assert not np.any(layer["b"])
 
 
 @pytest.mark.parametrize("name", ["mlp", "small"])
