@@ -27,13 +27,6 @@ class Reference(NamedTuple):
   human: float
 
 
-# Paper → the source of its scores in `published`.
-SOURCES = {
-  "badia": "Badia et al. (2020), table 10: 35 billion frames, 3 seeds, evaluated",
-  "chen": "Chen et al. (2017), table 2: the best mean of 100 training episodes, 40 "
-  "million frames, 2 seeds",
-  "munos": "Munos et al. (2016), table 2: the end of 200 million frames, 4 seeds",
-}
 # Games with published scores (Munos et al. 2016) but without a human's.
 BEYOND = ("carnival", "elevator_action", "pooyan")
 
@@ -67,7 +60,9 @@ def published(paper: str) -> dict[str, dict[str, float]]:
   """The scores that a paper prints for games of Atari-57 and `BEYOND`.
 
   Args:
-    paper: one of `SOURCES`.
+    paper: `badia` (Badia et al., 2020, table 10: 35 billion frames, 3 seeds), `chen`
+      (Chen et al., 2017, table 2: the best mean of 100 training episodes, 40 million
+      frames) or `munos` (Munos et al., 2016, table 2: 200 million frames).
 
   Returns:
     Algorithm → game → score, not normalised. The algorithms are `r2d2_retrace`, `ngu`

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import cartpole_swingup, jax_types
+from explorax.environments import jax_types
 
 # Gymnasium's, in metres, kilograms, seconds and newtons.
 TIME_STEP = 0.02
@@ -82,7 +82,3 @@ class Cartpole(jax_types.Simulation):
 
   def observe(self, state: State) -> jax.Array:
     return state.values
-
-  def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
-    """The cart and the pole on the track, which ends where episodes do."""
-    return cartpole_swingup.draw(state.values[0], state.values[2], LARGEST_POSITION)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.environments import drawing, jax_types
+from explorax.environments import jax_types
 
 # dm_control's cartpole.xml, in metres, kilograms and seconds.
 TIME_STEP = 0.01
@@ -30,10 +30,6 @@ IMPEDANCE = (0.9, 0.95, 0.001)
 # The region with a reward.
 LARGEST_POSITION = 0.25
 LEAST_COSINE = 0.995
-
-# A picture shows 6 m by 2.6 m around the middle of the slider.
-PIXELS_PER_METRE = 40
-CART_HALF_SIZE = (0.2, 0.1)
 
 
 class State(NamedTuple):
@@ -90,39 +86,6 @@ class CartpoleSwingup(jax_types.Simulation):
   def observe(self, state: State) -> jax.Array:
     x, angle = state.position
     return jnp.stack([x, jnp.cos(angle), jnp.sin(angle), *state.velocity])
-
-  def render(self, state: State, params: jax_types.TimeLimit) -> jax.Array:
-    """The cart on its slider, green where there is a reward, and the pole."""
-    x, angle = state.position
-    return draw(x, angle, SLIDER_END, goal=LARGEST_POSITION)
-
-
-def draw(
-  cart_x: jax.Array, angle: jax.Array, end: float, *, goal: float = 0.0
-) -> jax.Array:
-  """A cart and its pole on a slider from −end to end, green from −goal to goal."""
-  width, height = 6 * PIXELS_PER_METRE, round(2.6 * PIXELS_PER_METRE)
-  # The middle of each pixel; the first row is the top.
-  x = (jnp.arange(width)[None, :] + 0.5 - width / 2) / PIXELS_PER_METRE
-  y = (height / 2 - 0.5 - jnp.arange(height)[:, None]) / PIXELS_PER_METRE
-  half_width, half_height = CART_HALF_SIZE
-  on_slider = (jnp.abs(x) < end + half_width) & (jnp.abs(y) < 0.03)
-  at_cart = (jnp.abs(x - cart_x) < half_width) & (jnp.abs(y) < half_height)
-  # The distance to the pole: along it, then to the nearest of its points.
-  along = (x - cart_x) * jnp.sin(angle) + y * jnp.cos(angle)
-  along = jnp.clip(along, 0.0, POLE_LENGTH)
-  away_x = x - cart_x - along * jnp.sin(angle)
-  away_y = y - along * jnp.cos(angle)
-  at_pole = away_x**2 + away_y**2 < POLE_RADIUS**2
-  return drawing.picture(
-    (height, width),
-    drawing.LIGHT,
-    (on_slider, drawing.GREY),
-    (on_slider & (jnp.abs(x) < goal), drawing.GREEN),
-    (at_cart, drawing.BLUE),
-    (at_pole, drawing.RED),
-    pixels=1,
-  )
 
 
 def integrate(

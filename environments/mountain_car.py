@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax import ranges
-from explorax.environments import drawing, jax_types
+from explorax.environments import jax_types
 
 # Sutton and Barto (2018), example 10.1; positions and velocities have no units there.
 POSITIONS = (-1.2, 0.5)  # The goal is the right end.
@@ -17,10 +17,6 @@ START_POSITIONS = (-0.6, -0.4)
 MAX_SPEED = 0.07  # Per step.
 ENGINE = 0.001
 GRAVITY = 0.0025
-
-# A picture shows positions from POSITIONS[0] to 0.6 and heights from 0 to 1.2.
-PIXELS_PER_UNIT = 120
-CAR_RADIUS = 0.04
 
 
 class Params(NamedTuple):
@@ -98,24 +94,3 @@ class MountainCar(jax_types.Simulation):
 
   def observe(self, state: State) -> jax.Array:
     return jnp.stack([state.position, state.velocity])
-
-  def render(self, state: State, params: Params) -> jax.Array:
-    """The hills, the car as a disc on them, and a post at the goal."""
-    width, height = round(1.8 * PIXELS_PER_UNIT), round(1.2 * PIXELS_PER_UNIT)
-    # The middle of each pixel; the first row is the top.
-    x = (jnp.arange(width)[None, :] + 0.5) / PIXELS_PER_UNIT + POSITIONS[0]
-    y = (height - 0.5 - jnp.arange(height)[:, None]) / PIXELS_PER_UNIT
-    goal = POSITIONS[1]
-    at_post = (jnp.abs(x - goal) < 0.01) & (y < _hill(goal) + 0.15)
-    car_y = _hill(state.position) + CAR_RADIUS
-    at_car = (x - state.position) ** 2 + (y - car_y) ** 2 < CAR_RADIUS**2
-    layers = (
-      *((at_post, drawing.GREEN), (y < _hill(x), drawing.GREY)),
-      (at_car, drawing.BLUE),
-    )
-    return drawing.picture((height, width), drawing.LIGHT, *layers, pixels=1)
-
-
-def _hill(position: jax.Array | float) -> jax.Array:
-  """The height drawn at a position: its slope is proportional to the pull downhill."""
-  return 0.45 * jnp.sin(3 * jnp.asarray(position)) + 0.55

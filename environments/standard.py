@@ -11,8 +11,6 @@ import tree
 from explorax.environments import encodings, errors, specs
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
-_REWARD_SPEC = dm_env.specs.Array((), np.float32, "reward")
-_DISCOUNT_SPEC = dm_env.specs.BoundedArray((), np.float32, 0.0, 1.0, "discount")
 
 
 class StandardEnvironment(dm_env.Environment):
@@ -177,12 +175,6 @@ class StandardEnvironment(dm_env.Environment):
 
   def action_spec(self) -> dm_env.specs.DiscreteArray:
     return self._action_spec
-
-  def reward_spec(self) -> dm_env.specs.Array:
-    return _REWARD_SPEC
-
-  def discount_spec(self) -> dm_env.specs.BoundedArray:
-    return _DISCOUNT_SPEC
 
   def close(self) -> None:
     self._environment.close()

@@ -94,8 +94,7 @@ def test_protocol(name):
     if timestep.first():
       assert timestep.reward is None and timestep.discount is None
     else:
-      environment.reward_spec().validate(timestep.reward)
-      environment.discount_spec().validate(timestep.discount)
+      assert type(timestep.reward) is type(timestep.discount) is np.float32
       assert timestep.discount == 1.0 or timestep.last()
   spec = environments.spec(environment)
   assert spec.actions.dtype == np.int32
