@@ -150,43 +150,6 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
   assert environments.episode_metrics(environment)["game_return"] == 0.0
 
 
-def test_a_reset_in_the_middle_of_a_life_begins_another_game():
-  environment = environments.make(f"atari:Breakout/life_loss=true,{STILL}", seed=1)
-  _lose_a_life(environment, environment.reset())
-  assert environment.reset().first() and _ale(environment).lives() == 4
-  environment.step(0)
-  environment.reset()
-  assert _ale(environment).lives() == 5
-
-
-@pytest.mark.parametrize(("sticky", "differ"), [(0.0, False), (0.25, True)])
-def test_sticky_actions_are_all_that_is_random_after_the_start(sticky, differ):
-  name = f"atari:Pong/ngu,{STILL},sticky={sticky}"
-  screens = []
-  for seed in (0, 1, 1):
-    environment = environments.make(name, seed=seed)
-    environment.reset()
-    for action in _actions(environment, 60):
-      observation = environment.step(action).observation
-    screens.append(observation)
-  np.testing.assert_array_equal(screens[1], screens[2])
-  assert differ == (not np.array_equal(screens[0], screens[1]))
-
-
-def test_actions_and_screens_of_other_games():
-  minimal = environments.make("atari:Pong", seed=0)
-  full = environments.make(f"atari:Pooyan/rgb,{STILL},action_repeat=2", seed=0)
-  assert minimal.action_spec().num_values == 6
-  assert full.action_spec().num_values == 18
-  minimal.reset()
-  with pytest.raises(ValueError, match="action is 6; this game's are 0 to 5"):
-    minimal.step(6)
-  assert full.reset().observation.shape == (210, 160, 3)
-  full.step(2)
-  assert full.raw.render().shape == (220, 160, 3)
-  assert environments.episode_metrics(full) == {}  # It is not in Atari-57.
-
-
 def test_rooms_of_a_game_and_so_far():
   """Games of one room each but for the second, which enters one more."""
   environment = environments.make("atari:MontezumaRevenge/ngu", seed=0)

@@ -89,21 +89,6 @@ def test_games_begin_with_one_to_so_many_idle_frames(game, first_frame):
   np.testing.assert_allclose(counts[1:], counts.sum() / 3, atol=spread)
 
 
-def test_games_of_a_batch_differ_and_follow_the_seed():
-  def play(seed, num_envs=3):
-    batched = environments.make_batched("atari:Pong", num_envs=num_envs, seed=seed)
-    frames = [batched.reset()]
-    for t in range(8):
-      frames.append(_step(batched, np.full(num_envs, t % 6)).frames)
-    return np.stack(frames)
-
-  first = play(4)
-  np.testing.assert_array_equal(first, play(4))
-  assert not np.array_equal(first, play(5))
-  assert len({first[:, env].tobytes() for env in range(3)}) > 1
-  assert first.shape == (9, 3, 84, 84, 1) and first.dtype == np.uint8
-
-
 def test_one_game_ends_and_the_others_continue():
   name = f"atari:Breakout/{STILL},life_loss=true"
   batched = environments.make_batched(name, num_envs=2, seed=0)

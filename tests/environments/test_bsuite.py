@@ -27,23 +27,6 @@ def test_every_id_loads_and_steps(experiment, capsys):
   assert capsys.readouterr().out == ""
 
 
-def test_the_optimal_policy_of_deep_sea_gets_its_return():
-  environment = environments.make("bsuite:deep_sea/0", seed=0)
-  mapping = environment.raw._action_mapping
-  encode = environments.make_encoding(environment.observation_spec())
-  timestep, total = environment.reset(), 0.0
-  while not timestep.last():
-    state = encode.spec.entries[encode(timestep.observation)]
-    timestep = environment.step(mapping.flat[state])
-    total += timestep.reward
-  assert total == pytest.approx(0.99, abs=1e-6)
-  assert encode(timestep.observation) == -1
-  assert environments.episode_metrics(environment) == {
-    "total_bad_episodes": 0.0,
-    "denoised_return": 1.0,
-  }
-
-
 def _solved(rule, bad):
   """The rule's answer for a sequence of good (0) and bad (1) episodes."""
   for episode, is_bad in enumerate(bad, start=1):

@@ -9,7 +9,6 @@ import pytest
 
 from explorax import environments
 from explorax.environments import (
-  grid_maps,
   gridworld,
 )
 
@@ -121,25 +120,6 @@ def test_noise_leads_to_each_neighbour_equally_often(position, free):
       # Within 5 standard errors; exact where nothing is random.
       margin = 5 * (probability * (1 - probability) / num) ** 0.5
       assert abs(counted[target] / num - probability) <= margin + 1e-9
-
-
-def test_worlds_have_their_density_and_a_path():
-  starts, shares = set(), []
-  for world in range(1, 41):
-    cells, start, goal = grid_maps.draw(12, obstacles=0.35, traps=0.0, world=world)
-    assert set(np.unique(cells)) == {grid_maps.OPEN, grid_maps.OBSTACLE}
-    shares.append((cells == grid_maps.OBSTACLE).mean())
-    reached = np.zeros((14, 14), bool)
-    reached[start[0] + 1, start[1] + 1] = True
-    is_open = np.pad(cells == grid_maps.OPEN, 1)
-    for _ in range(cells.size):
-      moved = [np.roll(reached, move, (0, 1)) for move in gridworld.MOVES]
-      reached |= np.any(moved, axis=0) & is_open
-    assert tuple(start) != tuple(goal) and reached[goal[0] + 1, goal[1] + 1]
-    starts.add(tuple(start))
-  # Within 5 standard errors.
-  assert abs(np.mean(shares) - 0.35) < 5 * (0.35 * 0.65 / (40 * 144)) ** 0.5
-  assert len(starts) > 30
 
 
 def test_a_world_stays_what_it_was():

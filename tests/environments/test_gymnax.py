@@ -316,20 +316,6 @@ def test_environments_of_no_protocol_are_refused():
       gymnax_adapter.GymnaxEnvironment(make())
 
 
-def test_a_time_limit_of_gymnax_is_a_truncation():
-  gymnax = pytest.importorskip("gymnax")
-  environment, params = gymnax.make("MountainCar-v0")
-  params = dataclasses.replace(params, max_steps_in_episode=3)
-  environment = environments.wrap((environment, params), seed=0)
-  environment.reset()
-  last = [environment.step(0) for _ in range(3)][-1]
-  assert last.last() and last.discount == 1
-  # Not the first observation of the next episode: the car has moved.
-  assert last.observation[1] != 0
-  with pytest.raises(ValueError, match="gymnax makes no environment 'Nope'"):
-    environments.make("gymnax:Nope", seed=0)
-
-
 def test_navix_and_jumanji_are_found_by_their_modules():
   for make, library in ((Navix, "navix"), (Jumanji, "jumanji")):
     own = type("Own", (make,), {"__module__": f"{library}.environments"})

@@ -4,11 +4,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-import explorax
 from explorax import environments, exploration
-from explorax.agents.bonuses import counts
-from explorax.agents.bonuses.wrappers import gymnasium_wrapper
-from explorax.environments import minigrid_views, specs
+from explorax.environments import encodings, minigrid_views
 
 minigrid = pytest.importorskip("minigrid")
 wrappers = pytest.importorskip("minigrid.wrappers")
@@ -31,6 +28,8 @@ def test_the_view_and_the_direction_are_the_raw_ones(name):
   for action in rng.integers(3, size=30):
     assert timestep.observation.dtype == np.uint8
     np.testing.assert_array_equal(timestep.observation[..., :3], seen["image"])
+    converted = encodings.to_array(environment.observation_spec(), seen)
+    np.testing.assert_array_equal(converted, timestep.observation)
     assert np.all(timestep.observation[..., 3] == seen["direction"])
     seen, *_ = raw.step(action)
     timestep = environment.step(action)
@@ -100,25 +99,3 @@ def test_states_that_differ_in_what_is_carried_are_counted_apart():
   np.testing.assert_array_equal(different, [[3, 6]])
   states = [exploration.hash_observation(x, 1 << 16) for x in (empty, carrying, empty)]
   assert states[0] == states[2] != states[1]
-  bonus = gymnasium_wrapper.BonusWrapper(
-    wrappers.ImgObsWrapper(raw), counts.Counts(), beta=1.0, view="minigrid"
-  )
-  bonus.reset(seed=0)
-  assert [bonus.step(DONE)[1] for _ in range(2)] == pytest.approx(
-    [1.01**-0.5, 2.01**-0.5]
-  )
-
-
-def test_a_policy_takes_raw_observations(tmp_path):
-  name = "gym:MiniGrid-Empty-5x5-v0"
-  agent = explorax.make_agent("dqn", name, hidden_sizes=(8,), min_replay_size=20)
-  explorax.train(agent, name, steps=60, output=tmp_path / "run", eval_episodes=0)
-  policy = explorax.load(tmp_path / "run")
-  environment, raw = environments.make(name, seed=0), make("MiniGrid-Empty-5x5-v0")
-  assert policy.spec == environments.spec(environment)
-  converted, seen = environment.reset().observation, raw.reset(seed=0)[0]
-  assert isinstance(policy.spec.observations, specs.CategoricalImage)
-  values = policy.q_values(seen)
-  np.testing.assert_array_equal(values, policy.q_values(converted))
-  turned = {**seen, "direction": 1 + seen["direction"]}
-  assert np.any(policy.q_values(turned) != values)

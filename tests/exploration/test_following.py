@@ -76,14 +76,6 @@ def test_the_bandit_matches_a_loop():
   assert np.argmax(np.bincount(chosen)) == 2  # It pays the most.
 
 
-def test_untried_arms_come_first_and_at_random():
-  draw = jax.jit(jax.vmap(exploration.ucb1, in_axes=(0, None, None)))
-  state = _arms([100.0, 0.0, 0.0], [1, 0, 0])
-  counts = np.bincount(draw(_keys(2000), state, 8.0), minlength=3)
-  assert counts[0] == 0
-  assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
-
-
 def test_explorers_are_followed_as_often_as_asked():
   """The last two of five members, with probability 0.2 in all."""
   rule = exploration.Thompson(explorers=exploration.Explorers(2, prob=0.2))

@@ -45,14 +45,6 @@ def test_the_posterior_of_a_batch_is_the_closed_form(num_rows, theta, beta):
   )
 
 
-def test_before_any_data_it_is_the_prior():
-  posterior = exploration.weight_posterior(exploration.init_regression(D), 0, 4.0, 0.1)
-  np.testing.assert_array_equal(posterior.mean, np.zeros(D))
-  np.testing.assert_allclose(
-    posterior.scale @ posterior.scale.T, 4.0 * np.eye(D), rtol=1e-5, atol=1e-6
-  )
-
-
 @pytest.mark.parametrize("decay", [0.0, 0.9])
 def test_old_batches_weigh_less_and_the_first_is_taken_as_it_is(decay):
   regression = exploration.init_regression(D)

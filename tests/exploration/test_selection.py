@@ -126,16 +126,6 @@ def test_votes_are_counted(q):
   np.testing.assert_array_equal(votes, expected)
 
 
-def test_majority_vote_breaks_ties_at_random():
-  # Two votes for action 0, two for action 2, one for action 1.
-  q = jnp.eye(4)[jnp.array([0, 2, 1, 2, 0])]
-  draw = jax.vmap(exploration.majority_vote, in_axes=(0, None))
-  _assert_drawn_from(draw(_keys(), q), [0.5, 0.0, 0.5, 0.0])
-  q = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
-  assert exploration.majority_vote(_keys(1)[0], q) == 0  # Not the mean, which is:
-  assert exploration.epsilon_greedy(_keys(1)[0], q.mean(axis=0), 0.0) == 1
-
-
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
 def test_boltzmann_is_drawn_from_the_softmax(temperature):
   q = np.array([0.5, 1.0, -0.5])

@@ -190,17 +190,9 @@ def test_noise_is_in_the_linear_layers_alone(name, random_params):
     ("resnet", image(84, 84, 4), (), 1.0, "no torso 'resnet'; use one of auto, mlp"),
     ("dqn", image(36, 35, 1), (), 1.0, "at least 36×36 pixels"),
     ("dqn", INDEX, (), 1.0, "but observations are int32 of shape"),
-    ("small", image(9, 9, 0), (), 1.0, "one channel, but observations are of shape"),
     ("mlp", image(3), (4, 0), 1.0, r"hidden_sizes are \(4, 0\); each must be"),
     ("mlp", image(3), (4,), 0.0, "the width of a torso is 0.0"),
     ("mlp", image(3, dtype=np.int32), (), 1.0, "integer observations must be"),
-    (
-      "auto",
-      image(3, dtype=np.bool_),
-      (),
-      1.0,
-      "do not support observations of dtype bool",
-    ),
   ],
 )
 def test_what_a_torso_cannot_take_is_refused(name, spec, sizes, width, message):
