@@ -62,6 +62,15 @@ REFUSED = {
   ).init(KEY, 2, 3),
   "the ensemble has only 4": lambda: exploration.Greedy(num_members=5).init(KEY, 4, 3),
   "Ucb needs at least 2 members": lambda: exploration.Ucb(ddof=1).init(KEY, 1, 3),
+  r"Ucb\.of .* must be a Score": lambda: exploration.Ucb(
+    0.1, of=exploration.EpsilonGreedy(0.1)
+  ),
+  r"EzGreedy\.of .* must be a Policy": lambda: exploration.EzGreedy(
+    0.1, of=exploration.EzGreedy(0.1)
+  ),
+  "values": lambda: exploration.Piecewise((1.0, 0.5), (5, 6)),
+  "ends": lambda: exploration.Alternating(ends=(0.5,)),
+  "probabilities": lambda: exploration.Alternating(probabilities=(0.5, 0.5, 0.5)),
   "mixture of 0 policies": lambda: exploration.mixture_betas(0, 0.3),
   "beta is -0.1": lambda: exploration.mixture_betas(2, -0.1),
   "gamma_max is 1.0": lambda: exploration.mixture_discounts(2, 1.0, 0.9),

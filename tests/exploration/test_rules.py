@@ -235,41 +235,6 @@ def test_a_wrapper_passes_on_what_happens_to_the_rule_it_wraps():
   chex.assert_trees_all_equal(states[1].of.of, states[0])
 
 
-@pytest.mark.parametrize(
-  "rule",
-  [
-    exploration.Greedy(),
-    exploration.EpsilonGreedy(0.0),
-    exploration.EzGreedy(0.0),
-    exploration.MajorityVote(),
-    exploration.Ucb(),
-    exploration.Thompson(),
-    exploration.Ucb1(),
-  ],
-  ids=str,
-)
-def test_one_member_is_the_plain_greedy_agent(rule):
-  q = jnp.array([[0.5, -1.0, 2.0]])
-  actions, probs = _select_all(rule, q)
-  assert (set(actions), set(probs)) == ({2}, {1.0})
-
-
-@pytest.mark.parametrize(
-  ("rule", "same"),
-  [
-    (exploration.Ucb(scale=0.0), exploration.Greedy()),
-    (
-      exploration.Ucb(0.0, ddof=1, of=exploration.Thompson()),
-      exploration.Thompson(),
-    ),
-  ],
-)
-def test_ucb_of_scale_0_is_the_rule_without_it(rule, same):
-  for seed in range(3):
-    q = jax.random.normal(jax.random.PRNGKey(seed), (10, 5))
-    chex.assert_trees_all_equal(_select_all(rule, q), _select_all(same, q))
-
-
 def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
   # Sample deviations over the members: 0 and sqrt(2).
   q = jnp.array([[1.0, 0.0], [1.0, 2.0]])
@@ -283,17 +248,3 @@ def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
       assert set(actions) == {expected[followed]}
       seen.add(followed)
     assert seen == {0, 1}
-
-
-@pytest.mark.parametrize(
-  ("rule", "of", "kind"),
-  [
-    (exploration.Boltzmann, exploration.EpsilonGreedy(0.1), "Score"),
-    (exploration.Ucb, exploration.EpsilonGreedy(0.1), "Score"),
-    (exploration.EpsilonGreedy, exploration.EzGreedy(0.1), "Policy"),
-    (exploration.EzGreedy, exploration.EzGreedy(0.1), "Policy"),
-  ],
-)
-def test_a_rule_of_the_wrong_kind_is_not_wrapped(rule, of, kind):
-  with pytest.raises(ValueError, match=rf"{rule.__name__}\.of .* must be a {kind}"):
-    rule(0.1, of=of)

@@ -51,20 +51,6 @@ def test_an_alternating_schedule_resumes_where_it_was_left():
   np.testing.assert_allclose(late, np.take(ALTERNATING.ends, drawn[:40]), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-  ("make", "field"),
-  [
-    (lambda: schedules.Piecewise((1.0, 0.5), (5, 6)), "values"),
-    (lambda: schedules.Alternating(ends=(0.5,)), "ends"),
-    (lambda: schedules.Alternating(ends=(), probabilities=()), "ends"),
-    (lambda: schedules.Alternating(probabilities=(0.5, 0.5, 0.5)), "probabilities"),
-  ],
-)
-def test_invalid_combinations_are_refused(make, field):
-  with pytest.raises(ValueError, match=field):
-    make()
-
-
 @dataclasses.dataclass(frozen=True)
 class Settings(ranges.Checked):
   epsilon: schedules.Probability = 0.5

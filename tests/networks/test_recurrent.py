@@ -182,6 +182,16 @@ def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   )
 
 
+def test_a_prior_of_scale_zero_is_none(random_params):
+  plain = make(lstm_size=0)
+  nets = networks.with_prior(plain, 0.0, plain)
+  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
+  prior = nets.init_prior(jax.random.key(0))
+  assert not jax.tree.leaves(prior)
+  q, expected = (n.unroll(params, prior, inputs, state)[0] for n in (nets, plain))
+  np.testing.assert_array_equal(q, expected)
+
+
 def test_side_by_side_is_each_by_itself():
   """With a state and, for noise, a key of its own."""
   noise = networks.Noise(0.5)
