@@ -19,7 +19,7 @@ def name_of(environment: Any) -> str:
 
   Arguments are those of the constructor, as the object keeps them under their names (or
   with an underscore before them), and those that gymnasium records. One that is not
-  kept, or does not say what it is, is `?` (see `is_complete`).
+  kept, or does not say what it is, is `?`: two objects with this name may differ.
 
   Args:
     environment: of any protocol that `wrap` takes, or its result.
@@ -36,11 +36,6 @@ def name_of(environment: Any) -> str:
   given = _arguments(first)
   given |= {k: v for x in params for k, v in _arguments(x).items()}
   return _class_name(first) + _text_of_arguments(given)
-
-
-def is_complete(name: str) -> bool:
-  """Whether two objects with this name of `name_of` must be alike."""
-  return _UNKNOWN not in name
 
 
 def _name_of_gymnasium(environment: Any, gymnasium: Any) -> str:

@@ -8,17 +8,13 @@ Presets, settings and runners are those of the command line: the same seed gives
 same numbers.
 """
 
-import atexit
-import contextlib
 import functools
 import os
 import pathlib
-import random
-import shutil
 import tempfile
 import types as python_types
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, overload
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,22 +36,7 @@ Result = results_lib.Result
 # `kind:name`, or an environment of any protocol that `environments.wrap` takes.
 Environment: TypeAlias = "str | environments.AnyEnvironment"
 
-# Flags that `make_agent` and the arguments of `train` replace.
-_NOT_TAKEN = ("agent", "env", "set")
 
-
-@contextlib.contextmanager
-def _keeping_random_states() -> Iterator[None]:
-  """Gives Python's and numpy's global generators back as they were."""
-  before = random.getstate(), np.random.get_state()
-  try:
-    yield
-  finally:
-    random.setstate(before[0])
-    np.random.set_state(before[1])
-
-
-@_keeping_random_states()
 def make_agent(
   name: str, env: Environment, /, *, settings: Sequence[str] = (), **changes: Any
 ) -> Agent:
@@ -84,19 +65,6 @@ def make_agent(
   return trained.make_agent(name, full_name, spec, [*settings, *changed])
 
 
-@overload
-def train(
-  agent: Agent | types.Agent | str,
-  env: Environment,
-  *,
-  seeds: None = None,
-  **flags: Any,
-) -> Result: ...
-@overload
-def train(
-  agent: Agent | types.Agent | str, env: Environment, *, seeds: int, **flags: Any
-) -> list[Result]: ...
-@_keeping_random_states()
 def train(
   agent: Agent | types.Agent | str,
   env: Environment,
@@ -113,7 +81,7 @@ def train(
   on_evaluation: Callable[[common.Evaluation], None] | None = None,
   on_checkpoint: Callable[[pathlib.Path, int], None] | None = None,
   **flags: Any,
-) -> Result | list[Result]:
+) -> Any:
   """Trains an agent.
 
   Args:
@@ -122,8 +90,8 @@ def train(
     env: as for `make_agent`; an environment object is not closed.
     steps: the run's limit in environment steps.
     episodes: the run's limit in episodes.
-    seed: for the agent and the environment, and for Python's and numpy's global random
-      numbers during the run.
+    seed: for the agent and the environment, and, if the environment draws from them,
+      for Python's and numpy's global random numbers.
     seeds: the number of seeds to train, starting at `seed`.
     runner: `local`, `device` or `distributed`; None: `device` if `env` is a JAX
       environment object, else `local`.
@@ -143,18 +111,23 @@ def train(
       `replay="memory"`, `eval_every=1000`.
 
   Returns:
-    The result; with `seeds`, a list with that of each seed.
+    The `Result`; with `seeds`, a list with that of each seed.
 
   Raises:
     ValueError: in one sentence, for settings that do not fit.
     Exception: what has ended the run, as it was raised; `final.npz` in `output` has the
       last good weights.
   """
-  _check(flags)
+  known = flags_lib.of(config_lib.RunConfig).keys() - {"set"}
+  if unknown := sorted(flags.keys() - known):
+    raise ValueError(
+      f"train takes no {unknown[0]!r}.{notation.nearest(unknown[0], known)} It takes "
+      f"the flags of a run: {', '.join(sorted(known))}."
+    )
   if runner is None:
     runner = config_lib.DEVICE if _is_jax(env) else config_lib.LOCAL
   if output is None:
-    output = tempfile.mkdtemp(dir=_temporary_directory())
+    output = tempfile.mkdtemp(dir=_temporary_directory().name)
     flags = {"checkpoint_replay": False, **flags}
   values = {
     **{n: os.fspath(x) if isinstance(x, os.PathLike) else x for n, x in flags.items()},
@@ -187,7 +160,6 @@ def train(
   return results[0] if seeds is None else results
 
 
-@_keeping_random_states()
 def evaluate(
   agent: "Result | Policy | str | os.PathLike[str]",
   env: "Environment | None" = None,
@@ -233,8 +205,8 @@ def load(
   """Loads the policy of a trained agent; no environment is made.
 
   Args:
-    path: the directory of a run (with `seeds`, of one of them), of which it takes the
-      final weights or those of the newest checkpoint; or its `checkpoints/final.npz`.
+    path: the directory of a run that has ended (with `seeds`, of one of them), or its
+      `checkpoints/final.npz`.
     settings: changes of settings that the weights do not depend on, as after `--set`:
       `["evaluation_epsilon=0"]`. If a setting of the run names a class of yours, repeat
       it here: the file alone imports nothing.
@@ -257,19 +229,6 @@ def _is_jax(env: Environment) -> bool:
 
 
 @functools.cache
-def _temporary_directory() -> str:
+def _temporary_directory() -> "tempfile.TemporaryDirectory[str]":
   """The directory of runs without `output`; it is removed when the process ends."""
-  path = tempfile.mkdtemp(prefix="explorax-")
-  atexit.register(shutil.rmtree, path, ignore_errors=True)
-  return path
-
-
-def _check(flags: Mapping[str, Any]) -> None:
-  """Refuses names that are no flags of a run."""
-  known = [n for n in flags_lib.of(config_lib.RunConfig) if n not in _NOT_TAKEN]
-  for name in flags:
-    if name not in known:
-      raise ValueError(
-        f"train takes no {name!r}.{notation.nearest(name, known)} It takes the flags "
-        f"of a run: {', '.join(known)}."
-      )
+  return tempfile.TemporaryDirectory(prefix="explorax-", ignore_cleanup_errors=True)

@@ -6,9 +6,9 @@ from typing import Any
 from explorax import notation
 from explorax.experiments import errors
 
-# What a callback may have: on_log(row) is called every `log_every` steps,
-# on_episode(episode) at the end of each training episode, on_evaluation(evaluation)
-# after each evaluation, on_checkpoint(path, env_steps) after each checkpoint.
+# The methods that a callback may have. They are called every `log_every` steps with a
+# `LogRow`, after each training episode with the `Episode`, after each evaluation with
+# the `Evaluation`, and after each checkpoint with its path and the environment steps.
 EVENTS = ("on_log", "on_episode", "on_evaluation", "on_checkpoint")
 
 
@@ -45,13 +45,11 @@ def make(name: str) -> Any:
   """What the class or function `module:name` of `--callback` makes.
 
   Raises:
-    ValueError: if there is none, or what it makes has no method of `EVENTS`.
+    ValueError: if there is none, or what it makes has none of `EVENTS`.
   """
-  function = notation.import_attribute(name, "callback")
-  callback = function() if callable(function) else None
-  if not any(callable(getattr(callback, event, None)) for event in EVENTS):
+  callback = notation.import_attribute(name, "callback")()
+  if not any(hasattr(callback, event) for event in EVENTS):
     raise errors.SetUpError(
-      f"--callback={name} is no class or function that makes an object with some of "
-      f"the methods {', '.join(EVENTS)}."
+      f"--callback={name} makes an object with none of the methods {', '.join(EVENTS)}."
     )
   return callback

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from explorax.experiments import errors, output
+from explorax.experiments.recording import console
 
 EXTRA = "explorax.json"  # The name of the bytes of the JSON.
 _BARE = "weights"  # That of a pytree that is a single array.
@@ -68,15 +69,10 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Any]:
 
 
 def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
-  """Puts named arrays into the structure of `like`, with its dtypes.
-
-  Args:
-    arrays: name → array.
-    like: a pytree of arrays, or of anything with a shape and a dtype.
-    refusal: the start of the error message.
+  """Puts arrays by name into the structure of `like`, of leaves with shape and dtype.
 
   Raises:
-    ValueError: if the arrays differ from `like` in name, shape or kind.
+    ValueError: if they differ in name, shape or kind; it starts with `refusal`.
   """
   pairs = named(like)
   if odd := sorted({name for name, _ in pairs} ^ set(arrays)):
@@ -100,17 +96,9 @@ def arranged(arrays: Mapping[str, np.ndarray], like: Any, refusal: str) -> Any:
 
 
 def named(tree: Any) -> list[tuple[str, Any]]:
-  """The leaves of a pytree, in order, as (path as a name, leaf).
-
-  Raises:
-    ValueError: if two leaves have the same path.
-  """
+  """The leaves of a pytree, in order, as (path as a name, leaf)."""
   leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
-  pairs = [("/".join(map(_part, path)) or _BARE, leaf) for path, leaf in leaves]
-  names = [name for name, _ in pairs]
-  if twice := {name for name in names if names.count(name) > 1}:
-    raise ValueError(f"two arrays have the same name, {min(twice)!r}.")
-  return pairs
+  return [("/".join(map(_part, path)) or _BARE, leaf) for path, leaf in leaves]
 
 
 def _part(entry: Any) -> str:
@@ -160,23 +148,20 @@ class Checkpoint:
       return {name[len(group) + 1 :] or _BARE: file[name] for name in names}
 
   def restore(self, group: str, like: Any, *, pad: bool = False) -> Any:
-    """A group's arrays in the structure of `like`.
+    """A group's arrays in the structure of `like`, as `arranged` puts them there.
 
-    Args:
-      group: its name.
-      like: a pytree of arrays, or of anything with a shape and a dtype.
-      pad: whether arrays that are smaller than in `like` are padded with zeros.
+    With `pad`, smaller arrays are padded with zeros.
 
     Raises:
       OutputError: if the arrays differ in name, shape or kind.
     """
     arrays = self.arrays(group)
-    if pad:
-      shapes = {name: leaf.shape for name, leaf in named(like)}
-      arrays = {n: _padded(x, shapes.get(n, x.shape)) for n, x in arrays.items()}
     try:
+      for name, leaf in named(like) if pad else ():
+        shapes = zip(leaf.shape, arrays[name].shape, strict=True)
+        arrays[name] = np.pad(arrays[name], [(0, max(n - m, 0)) for n, m in shapes])
       return arranged(arrays, like, f"{self.path} is of another version")
-    except ValueError as error:
+    except (KeyError, ValueError) as error:
       raise errors.OutputError(str(error)) from error
 
   @property
@@ -186,39 +171,35 @@ class Checkpoint:
     return path if path.is_dir() else None
 
 
-def newest(
-  directory: pathlib.Path,
-) -> tuple[Checkpoint | None, dict[pathlib.Path, str]]:
-  """The newest good checkpoint of a run, or None, and what damaged those after it."""
+def recover(directory: pathlib.Path) -> Checkpoint | None:
+  """The newest good checkpoint of a run; damaged ones after it are renamed, and named.
+
+  Raises:
+    OutputError: if there are checkpoints, and all are damaged; nothing is changed.
+  """
   damaged: dict[pathlib.Path, str] = {}
   for path in sorted(directory.glob("step_*"), reverse=True):
     try:
       with _opened(path / _STATE) as file:
         if (bad := file.zip.testzip()) is not None:
           raise zipfile.BadZipFile(f"in {bad!r}")
-        return Checkpoint(path, json.loads(file[EXTRA].tobytes())), damaged
+        restored = Checkpoint(path, json.loads(file[EXTRA].tobytes()))
     except Exception as error:  # Of numpy, zipfile or json.
       damaged[path] = f"{path / _STATE} is damaged ({error})"
-  return None, damaged
-
-
-def recover(directory: pathlib.Path, warn: Callable[[str], None]) -> Checkpoint | None:
-  """The newest good checkpoint; `warn` is told of damaged ones, which are renamed.
-
-  Raises:
-    OutputError: if there are checkpoints, and all are damaged; nothing is changed.
-  """
-  restored, damaged = newest(directory)
-  if restored is None and any(directory.glob("*step_*[0-9]")):
+      continue
+    for other, problem in damaged.items():
+      aside = other.rename(other.with_name(_DAMAGED + other.name))
+      console.print_error(
+        f"{problem}; it is {aside.name} now, and the one before it is used."
+      )
+    return restored
+  if any(directory.glob("*step_*[0-9]")):
     why = f" ({next(iter(damaged.values()))})" if damaged else ""
     raise errors.OutputError(
       f"none of the checkpoints in {directory} is good{why}; choose another "
       "--output, or delete the run's directory if you do not need the run."
     )
-  for path, problem in damaged.items():
-    aside = path.rename(path.with_name(_DAMAGED + path.name))
-    warn(f"{problem}; it is {aside.name} now, and the one before it is used.")
-  return restored
+  return None
 
 
 class Checkpointer:
@@ -241,12 +222,8 @@ class Checkpointer:
   ):
     """Starts or resumes.
 
-    Args:
-      directory: of the checkpoints.
-      restored, with_replay: see the attributes.
-      every: one is due when a multiple of so many environment steps was passed, and
-      minutes: so long after the last one.
-      on_saved: called with each checkpoint's directory and environment steps.
+    A checkpoint is due when a multiple of `every` environment steps was passed, and
+    `minutes` after the last one; `on_saved` gets its directory and environment steps.
     """
     self.restored, self.with_replay = restored, with_replay
     self._directory, self._every, self._minutes = directory, every, minutes
@@ -288,11 +265,3 @@ class Checkpointer:
       shutil.rmtree(old, ignore_errors=True)
     self._saved_steps, self._saved_at = env_steps, time.monotonic()
     self._on_saved(path, env_steps)
-
-
-def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-  """The array at the beginning of zeros of this shape, if it fits there."""
-  missing = [n - m for n, m in zip(shape, array.shape, strict=False)]
-  if len(shape) != array.ndim or min(missing, default=0) < 0:
-    return array
-  return np.pad(array, [(0, n) for n in missing])

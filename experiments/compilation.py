@@ -1,5 +1,6 @@
 """Compiled programs that later processes reuse, in JAX's persistent cache."""
 
+import contextlib
 import os
 import pathlib
 import sys
@@ -16,22 +17,17 @@ _SETTINGS = {
 def keep_programs() -> None:
   """Makes JAX keep compiled programs for later processes, if it is not imported yet.
 
-  It sets JAX's environment variables, which processes that are started here inherit. It
-  does nothing if they name a folder already, or if the user's cannot be written or can
-  be written by others: JAX trusts the programs.
+  It sets JAX's environment variables, which processes that are started here inherit,
+  unless they name a folder already or the user's cannot be written.
   """
   # jaxlib before 0.10 may crash on macOS when it loads a large program.
   if os.environ.get(_FOLDER) or sys.platform != "linux":
     return
-  try:
-    root = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    folder = pathlib.Path(root, "explorax", "jax")
+  root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+  folder = pathlib.Path(root, "explorax", "jax")
+  with contextlib.suppress(OSError):
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.stat()
-  except (OSError, RuntimeError):  # No permission; no home.
-    return
-  is_private = status.st_uid == os.getuid() and not status.st_mode & 0o022
-  if is_private and os.access(folder, os.W_OK):
+  if os.access(folder, os.W_OK):
     os.environ[_FOLDER] = str(folder)
     for name, value in _SETTINGS.items():
       os.environ.setdefault(name, value)

@@ -314,6 +314,8 @@ def check_resumable(
     for top in ("config", *sorted(names))
     for name, old, new in _differences(top, recorded.get(top), requested.get(top))
   ]
+  if "?" in requested["env"]:  # An argument that `identity.name_of` does not know.
+    changes.append(f"env is {requested['env']}, and what a ? stands for is unknown")
   if changes:
     raise errors.OutputError(
       f"--output={path} already holds a run with other settings: "

@@ -50,11 +50,7 @@ class Flags:
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
-    argv,
-    [Flags],
-    _play,
-    introduction=_INTRODUCTION,
-    positional="files",
+    argv, [Flags], _play, introduction=_INTRODUCTION, positional="files"
   )
 
 
@@ -63,9 +59,7 @@ def _play(flags: dict[str, Any], argv: list[str]) -> int:
 
   del argv
   if len(flags["files"]) != 1:
-    raise errors.SetUpError(
-      f"got {len(flags['files'])} paths; give exactly one, of a run or its final.npz."
-    )
+    raise errors.SetUpError("give one path, of a run's directory or its final.npz.")
   trained = trained_lib.read(flags["files"][0])
   env = flags["env"] or trained.environment()
   limits = {name: flags[name] for name in ("episodes", "max_steps", "seed")}

@@ -219,7 +219,7 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
   if not directory.is_finished():
     return False
   recorded = directory.read_settings()
-  requested = session.settings_record(*parts_lib.resolve(run))
+  _, requested = parts_lib.resolve(run)
   return not config_lib.check_resumable(directory.given, recorded, requested)
 
 
@@ -227,14 +227,14 @@ def set_up_seeds(
   config: config_lib.RunConfig, argv: Sequence[str], console: console_lib.Console
 ) -> command.Work:
   """Checks a run with several seeds, which are separate runs, and returns the work."""
-  config, agent_config = parts_lib.resolve(config)
+  config, settings = parts_lib.resolve(config)
   check([config])
   directory = output.RunDirectory.create(config.output)
 
   def work() -> int:
     with contextlib.ExitStack() as stack:
       stack.callback(directory.unlock)
-      record = session.make_record(config, argv, agent_config)
+      record = {**session.record_of_command(argv), **settings}
       directory.write_json("config.json", record)
       code = compute([config], argv, console, workers=config.workers)
     if code == 0:

@@ -4,7 +4,6 @@ One process at a time has the directory of a run.
 """
 
 import contextlib
-import errno
 import fcntl
 import json
 import math
@@ -48,7 +47,7 @@ class RunDirectory:
       directory.path.mkdir(parents=True, exist_ok=True)
       directory._lock = _lock(directory.path / _LOCK)
     except (OSError, RuntimeError) as error:  # RuntimeError: the home of no user.
-      reason = getattr(error, "strerror", None) or error
+      reason: Any = error
       if isinstance(error, BlockingIOError):
         reason = "it is in use by another process"
       raise errors.OutputError(
@@ -83,7 +82,7 @@ class RunDirectory:
     self.write(name, lambda file: file.write(text.encode()))
 
   def write(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
-    """As `write_whole`, with a name in the directory."""
+    """As `write_whole`, by the file's name in the directory."""
     write_whole(self.path / name, write)
 
   def is_finished(self) -> bool:
@@ -137,10 +136,9 @@ def write_errors(path: pathlib.Path) -> Iterator[None]:
   try:
     yield
   except OSError as error:
-    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    reason = "the disk is full" if is_full else error.strerror
     raise errors.OutputError(
-      f"{path} could not be written ({reason}); what was written before it is intact."
+      f"{path} could not be written ({error.strerror}); what was written before it is "
+      "intact."
     ) from error
 
 

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ class Parts:
     make_environment: makes another environment of the run, and is picklable; None if
       the caller provided the environment.
     params: of `CallerObjects`.
-    to_close: the environments that were made here.
+    close: closes the environments that the caller did not provide.
   """
 
   config: config_lib.RunConfig
@@ -53,18 +53,13 @@ class Parts:
   evaluation_environment: environments.StandardEnvironment | None
   make_environment: common.MakeEnvironment | None
   params: Sequence[Any]
-  to_close: Sequence[Any]
-
-  def close(self) -> None:
-    """Closes the environments that the caller did not provide."""
-    for environment in self.to_close:
-      common.close(environment)
+  close: Callable[[], None]
 
 
 def resolve(
   config: config_lib.RunConfig, agent: trained.Agent | types.Agent | None = None
-) -> tuple[config_lib.RunConfig, Any]:
-  """The config with all names and bsuite's own length, and the agent's settings.
+) -> tuple[config_lib.RunConfig, dict[str, Any]]:
+  """The config with all names and bsuite's own length, and its part of `config.json`.
 
   `agent` is that of the caller, if there is one.
   """
@@ -73,14 +68,17 @@ def resolve(
     with contextlib.suppress(KeyError):  # Its environment cannot be made.
       episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
       config = dataclasses.replace(config, episodes=episodes)
-  if isinstance(agent, types.Agent):
-    return config, agent.config
   if config.has_user_agent:
-    return config, {"module": config.agent.partition(":")[0]}
-  preset = presets.find(config.agent)
-  env = preset.environment_for(config.env)
-  agent_config = settings_lib.apply(preset.config_for(env), config.settings)
-  return dataclasses.replace(config, env=env), agent_config
+    settings: Any = {"module": config.agent.partition(":")[0]}
+  elif isinstance(agent, types.Agent):
+    settings = settings_lib.to_json(agent.config)
+  else:
+    preset = presets.find(config.agent)
+    env = preset.environment_for(config.env)
+    agent_config = settings_lib.apply(preset.config_for(env), config.settings)
+    settings = settings_lib.to_json(agent_config)
+    config = dataclasses.replace(config, env=env)
+  return config, {"config": settings, **config.record()}
 
 
 def make(
@@ -88,32 +86,29 @@ def make(
   objects: CallerObjects = NO_OBJECTS,
   resumed_at: int = 0,
 ) -> Parts:
-  """Creates the agent and the environments.
+  """Creates the agent and the environments of a config from `resolve`.
 
   If the run resumes, at environment step `resumed_at`, environments get other seeds:
   with their first ones they would repeat the episodes. An object of dm_env keeps the
   seed with which the caller made it.
   """
-  config, _ = resolve(config, objects.agent)  # Refuses unknown names first.
   _check_installed(config)
+  environment, make_environment = objects.environment, None
   seed = config.seed
   if resumed_at:
     seed = environment_seed(seed, common.TRAINING, 0, resumed_at)
-  environment: Any
-  if objects.environment is not None:
-    environment = environments.wrap(objects.environment, seed=seed)
-  elif config.is_batched:
-    environment = environments.make_batched(
-      config.env, num_envs=config.num_envs or 1, seed=seed
-    )
-  else:
-    environment = environments.make(_name(config), seed=seed)
-  to_close = [environment] if objects.environment is None else []
-  try:
+  with contextlib.ExitStack() as stack:
+    if environment is not None:
+      environment = environments.wrap(environment, seed=seed)
+    else:
+      environment = _first_environment(config, seed)
+      stack.callback(common.close, environment)
+      make_environment = functools.partial(_make_environment, config, resumed_at)
     evaluation = _evaluation_environment(config, objects, environment, resumed_at)
-    if evaluation is not None and evaluation is not objects.evaluation_environment:
-      to_close.append(evaluation)
-    if objects.environment is not None and evaluation is None:
+    is_ours = isinstance(objects.evaluation_environment, str | None)
+    if evaluation is not None and is_ours:
+      stack.callback(common.close, evaluation)
+    if evaluation is None and make_environment is None:
       config = dataclasses.replace(config, eval_episodes=0, eval_steps=None)
     named, agent = _agent(config, objects, environments.spec(environment))
     if not config.length:
@@ -123,23 +118,16 @@ def make(
       )
     if not config.has_user_agent:
       local.check_memory(agent, config)
-  except BaseException:
-    for made in to_close:
-      made.close()
-    raise
-  make_environment = None
-  if objects.environment is None:
-    make_environment = functools.partial(_make_environment, config, resumed_at)
-  return Parts(
-    config,
-    agent,
-    named,
-    environment,
-    evaluation,
-    make_environment,
-    objects.params,
-    to_close,
-  )
+    return Parts(
+      config,
+      agent,
+      named,
+      environment,
+      evaluation,
+      make_environment,
+      objects.params,
+      stack.pop_all().close,
+    )
 
 
 def _check_installed(config: config_lib.RunConfig) -> None:
@@ -148,15 +136,22 @@ def _check_installed(config: config_lib.RunConfig) -> None:
     processes.check_installed()
     if config.ray_address is None:
       processes.prepare()
-  if config.num_seeds > 1:  # Each of them keeps files open.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
   if config.logger is not None:
     loggers.find(config.logger)
   if config.callback is not None:
     notation.import_attribute(config.callback, "callback")
   if config.replay == "reverb":
     builder.import_reverb_replay()
+  if config.num_seeds > 1:  # Each of them keeps files open.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _first_environment(config: config_lib.RunConfig, seed: int) -> Any:
+  if config.is_batched:
+    num_envs = config.num_envs or 1
+    return environments.make_batched(config.env, num_envs=num_envs, seed=seed)
+  return environments.make(_name(config), seed=seed)
 
 
 def _agent(
@@ -169,13 +164,9 @@ def _agent(
   if named is None:
     named = trained.make_agent(config.agent, config.env, spec, config.settings)
   agent = named.core if isinstance(named, trained.Agent) else named
-  if agent.spec != spec:
-    raise ValueError(
-      f"the agent was made for {agent.spec}, and the environment has {spec}; make one "
-      "for this environment."
-    )
+  trained.check_spec(agent.spec, getattr(named, "env", "the caller"), spec)
   if config.init_weights is not None:
-    agent = trained.starting_from(config.init_weights, agent, config.env)
+    agent = trained.starting_from(config.init_weights, agent)
   return named, agent
 
 
@@ -191,8 +182,6 @@ def _evaluation_environment(
   caller's own environment ends without an evaluation if there is no second one.
   """
   second = objects.evaluation_environment
-  if second is not None and not config.evaluates:
-    raise ValueError("evaluation_env is for evaluations, and eval_episodes is 0.")
   if objects.environment is None and second is None:
     if config.video:
       video.check_installed()
@@ -200,18 +189,14 @@ def _evaluation_environment(
     elif config.eval_every is None:
       return None
     return _make_environment(config, resumed_at, common.EVALUATION, 0)
-  if config.runner == config_lib.DISTRIBUTED:
+  if config.runner == config_lib.DISTRIBUTED or config.video:
     raise ValueError(
-      "runner='distributed' makes environments in other processes; give the name of "
-      "one, as gym:CartPole-v1 or module:function."
+      "runner='distributed' and video=True make environments; give the name of one, as "
+      "gym:CartPole-v1 or module:function."
     )
   if not config.evaluates:
     return None
-  if config.video:
-    raise ValueError("video=True needs an environment by its name.")
   seed = environment_seed(config.seed, common.EVALUATION, 0, resumed_at)
-  if isinstance(second, str):
-    return environments.make(environments.evaluation_name(second), seed=seed)
   if second is None:
     raw = environment.raw
     is_jax = isinstance(raw, jax_adapter.JaxEnvironment)
@@ -220,6 +205,8 @@ def _evaluation_environment(
     raise ValueError(
       f"eval_every={config.eval_every} needs a second environment; give evaluation_env."
     )
+  if isinstance(second, str):
+    return environments.make(environments.evaluation_name(second), seed=seed)
   return None if second is None else environments.wrap(second, seed=seed)
 
 

@@ -20,29 +20,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from explorax import environments
-from explorax.agents import types
 from explorax.agents.replay import memory
-from explorax.environments import identity, specs
+from explorax.environments import specs
 from explorax.experiments import callbacks as callbacks_lib
 from explorax.experiments import (
   checkpoint,
   errors,
   output,
   signals,
-  trained,
   versions,
 )
 from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
 from explorax.experiments import results as results_lib
-from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import progress, rows, summary
 from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.runners import common, device, local, user_agents
 
 ERROR = "error.txt"
-_DISTRIBUTED = "explorax.experiments.runners.distributed"  # Imports Ray.
 # A larger replay is in checkpoints only if the user asks for it.
 _SAVED_REPLAY_BYTES = 2**30
 
@@ -83,7 +79,11 @@ class Session:
     if self.is_finished:
       return 0
     with signals.stop_on_signals() as stop:
-      console.line(self._introduction())
+      of_each = " of each" if self.config.num_seeds > 1 else ""
+      console.line(f"{self.config.length}{of_each}, into {self.directory.given}")
+      if self.restored is not None:
+        env_steps = self.restored.record["env_steps"]
+        console.line(f"Resuming at environment step {env_steps:,}.")
       user_agent = self.config.has_user_agent
       recorder = recorder_lib.Recorder(
         self.directory,
@@ -100,15 +100,6 @@ class Session:
     again = "starts it again" if user_agent else "resumes it"
     console.line(f"The run is saved; the same command {again}.")
     return stop.exit_code or 130
-
-  def _introduction(self) -> str:
-    """The run's length and directory, and where it resumes."""
-    of_each = " of each" if self.config.num_seeds > 1 else ""
-    text = f"{self.config.length}{of_each}, into {self.directory.given}"
-    if self.restored is not None:
-      env_steps = self.restored.record["env_steps"]
-      text += f"\nResuming at environment step {env_steps:,}."
-    return text
 
   def _train(
     self,
@@ -142,7 +133,6 @@ class Session:
       end = summary.End(status, time.monotonic() - began, calls.reason)
       console.status("")
       console.line("\n" + recorder.finish(end, results))
-      self._print_place_of_weights(console, status)
 
     try:
       results = _call_runner(parts, hooks)
@@ -173,13 +163,6 @@ class Session:
       minutes=config.checkpoint_minutes,
       on_saved=on_saved,
     )
-
-  def _print_place_of_weights(self, console: console_lib.Console, status: str) -> None:
-    seed = "" if self.config.num_seeds == 1 else f"seed{self.config.seed}/"
-    file, given = f"{seed}{trained.FILE}", self.directory.given
-    if (self.directory.path / file).exists():
-      kind = "last good weights" if status == "failed" else "weights"
-      console.line(f"\nThe {kind} are in {given / file}, the rest in {given}.")
 
   def results(self) -> list[results_lib.Result]:
     """What the run has left in its directory, for each seed."""
@@ -239,16 +222,18 @@ def set_up(
   Raises:
     ValueError, TypeError, OutputError: in one sentence, for a run that cannot start.
   """
-  config, agent_config = parts_lib.resolve(config, objects.agent)
+  config, settings = parts_lib.resolve(config, objects.agent)
   directory = output.RunDirectory.create(config.output)
   with contextlib.ExitStack() as stack:
     stack.callback(directory.unlock)
-    is_over, record = _check_resumable(directory, config, agent_config, objects)
-    restored = None
+    record, was_finished, is_extended = {}, directory.is_finished(), False
+    if directory.holds_run:
+      record = directory.read_settings()
+      is_extended = config_lib.check_resumable(directory.given, record, settings)
+    is_over, restored = was_finished and not is_extended, None
     if not is_over:
-      folder = directory.path / "checkpoints"
-      restored = checkpoint.recover(folder, console_lib.print_error)
-      if directory.is_finished() and restored is None:
+      restored = checkpoint.recover(directory.path / "checkpoints")
+      if was_finished and restored is None:
         raise errors.OutputError(
           f"the run in --output={directory.given} cannot be extended, because it has "
           "no checkpoint; choose another --output."
@@ -258,62 +243,21 @@ def set_up(
     stack.callback(parts.close)
     callback = callbacks_lib.make(config.callback) if config.callback else None
     if not is_over:
-      spec = environments.spec(parts.environment)
-      record = make_record(parts.config, argv, agent_config, spec)
+      spec = specs.to_record(environments.spec(parts.environment))
+      settings |= {**parts.config.record(), "spec": spec}
+      record = {**record_of_command(argv), **settings}
       directory.write_json("config.json", record)
     stack.pop_all()
     return Session(parts, directory, record, restored, callback, is_over)
 
 
-def _check_resumable(
-  directory: output.RunDirectory,
-  config: config_lib.RunConfig,
-  agent_config: Any,
-  objects: parts_lib.CallerObjects,
-) -> tuple[bool, dict[str, Any]]:
-  """Whether nothing of the run is left to do, and its config.json, if there is one.
-
-  Raises:
-    OutputError: if the directory holds another run.
-  """
-  if not directory.holds_run:
-    return False, {}
-  record = directory.read_settings()
-  requested = settings_record(config, agent_config)
-  is_extended = config_lib.check_resumable(directory.given, record, requested)
-  if objects.environment is not None and not identity.is_complete(config.env):
-    raise errors.OutputError(
-      f"--output={directory.given} already holds a run in {config.env}; whether "
-      "this environment is the same is unknown, since it does not keep the "
-      "arguments with a ? under their names. Choose another output."
-    )
-  return directory.is_finished() and not is_extended, record
-
-
-def make_record(
-  config: config_lib.RunConfig,
-  argv: Sequence[str],
-  agent_config: Any,
-  spec: types.EnvironmentSpec | None = None,
-) -> dict[str, Any]:
-  """Everything needed to repeat the run, and to rebuild its agent.
-
-  A directory of several runs has no `spec`, that of the environment.
-  """
+def record_of_command(argv: Sequence[str]) -> dict[str, Any]:
+  """What config.json says of the command, beside the settings."""
   return {
     "command": shlex.join(["python", "-m", "explorax.experiments.run", *argv]),
-    **settings_record(config, agent_config),
-    **({} if spec is None else {"spec": specs.to_record(spec)}),
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
   }
-
-
-def settings_record(config: config_lib.RunConfig, agent_config: Any) -> dict[str, Any]:
-  """The part of config.json that is not of one process."""
-  if not config.has_user_agent:
-    agent_config = settings_lib.to_json(agent_config)
-  return {"config": agent_config, **config.record()}
 
 
 def write_files_of_seeds(
@@ -336,7 +280,7 @@ def _call_runner(
   if config.has_user_agent:
     runner = user_agents
   elif config.runner == config_lib.DISTRIBUTED:
-    runner = importlib.import_module(_DISTRIBUTED)
+    runner = importlib.import_module("explorax.experiments.runners.distributed")
   else:
     env_steps = hooks.restored.record["env_steps"] if hooks.restored else 0
     hooks.on_activity(common.COMPILING + "initialisation", env_steps)

@@ -8,6 +8,7 @@ imported: neither its environment nor a class in its settings.
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,24 +22,11 @@ import numpy as np
 from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import (
-  atari_profiles,
-  encodings,
-  specs,
-  user_environments,
-)
-from explorax.experiments import (
-  checkpoint,
-  errors,
-  output,
-  presets,
-)
+from explorax.environments import encodings, specs, user_environments
+from explorax.experiments import checkpoint, errors, presets
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.recording import console
 
 FILE = "checkpoints/final.npz"  # In the directory of a run.
-# Fields of an Atari profile that change what the agent sees, or what its actions do.
-_SEEN = ("height", "width", "grey", "stack", "action_repeat", "full_actions", "oracle")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,14 +83,12 @@ class Trained(NamedTuple):
   Attributes:
     path: as it was given.
     record: the content of the run's config.json.
-    arrays: name → array, as `checkpoint.named` names them.
-    is_state: whether they are of the learner's whole state, from a checkpoint.
+    arrays: name → weight, as `checkpoint.named` names them.
   """
 
   path: pathlib.Path
   record: Mapping[str, Any]
   arrays: Mapping[str, np.ndarray]
-  is_state: bool
 
   @property
   def spec(self) -> types.EnvironmentSpec:
@@ -121,14 +107,10 @@ class Trained(NamedTuple):
 
   def weights_for(self, agent: types.Agent) -> types.Params:
     """The weights in the structure that the agent takes, or a ValueError."""
-    arrays, refusal = self.arrays, f"{self.path} holds the weights of an agent with "
-    if self.is_state:
-      names = sources(agent.learner).items()
-      arrays = {name: arrays[of] for name, of in names if of in arrays}
-    for name, array in arrays.items():
-      if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"{self.path} cannot be used: {name!r} is not finite.")
-    return checkpoint.arranged(arrays, shapes(agent), f"{refusal}other settings")
+    learner, key = agent.learner, jax.random.PRNGKey(0)
+    like = jax.eval_shape(lambda key: learner.params(learner.init(key)), key)
+    refusal = f"{self.path} holds the weights of an agent with other settings"
+    return checkpoint.arranged(self.arrays, like, refusal)
 
   def policy(self, settings: Sequence[str] = (), seed: int = 0) -> "Policy":
     """The evaluation policy; arguments and errors as in `explorax.load`."""
@@ -142,32 +124,23 @@ class Trained(NamedTuple):
 
 
 def read(path: str | os.PathLike[str]) -> Trained:
-  """Reads a `final.npz`, or a run's directory: its newest checkpoint until it ends.
+  """Reads a `final.npz`, or the one of a run's directory.
 
   Raises:
-    SetUpError: if there is no run, or it has no weights yet.
-    OutputError: if the file or directory cannot be read.
+    SetUpError: if there is none.
+    OutputError: if it cannot be read.
   """
   path = pathlib.Path(path).expanduser()
-  if not path.exists():
+  file = path / FILE if path.is_dir() else path
+  if not file.exists():
     raise errors.SetUpError(
-      f"there is no {path}: give the directory of a run, or its {FILE}."
+      f"there is no {file}: give the directory of a run that has ended (with --seeds, "
+      f"of one of its seeds), or its {FILE}."
     )
-  is_state = False
-  if not path.is_dir():
-    arrays, record = checkpoint.load(path)
-  elif not (path / "config.json").exists():
-    raise errors.SetUpError(f"{path} is not the directory of a run: no config.json.")
-  else:
-    record = output.RunDirectory(path).read_settings()
-    is_state = not ((path / "summary.json").exists() and (path / FILE).exists())
-    arrays = _newest(path) if is_state else checkpoint.load(path / FILE)[0]
+  arrays, record = checkpoint.load(file)
   if "spec" not in record:
-    raise errors.SetUpError(
-      f"{path} does not say what its agent is; give the directory of a run, or its "
-      f"{FILE}."
-    )
-  return Trained(path, record, arrays, is_state)
+    raise errors.SetUpError(f"{file} does not say what its agent is.")
+  return Trained(path, record, arrays)
 
 
 def evaluate(
@@ -179,13 +152,12 @@ def evaluate(
   left after `max_steps`.
   """
   with contextlib.ExitStack() as stack:
-    name = env if isinstance(env, str) else "the environment"
     if isinstance(env, str):
       made = environments.make(env, seed=seed)
       environment = stack.enter_context(contextlib.closing(made))
     else:
       environment = environments.wrap(env, seed=seed)
-    _check_spec(policy.env, policy.spec, name, environments.spec(environment))
+    check_spec(policy.spec, policy.env, environments.spec(environment))
     for _ in range(episodes):
       policy.reset()
       timestep = environment.reset()
@@ -197,50 +169,18 @@ def evaluate(
       yield total, length, timestep.last()
 
 
-def _check_spec(
-  env: str, spec: types.EnvironmentSpec, other: str, other_spec: types.EnvironmentSpec
+def check_spec(
+  of_agent: types.EnvironmentSpec, trained_in: str, spec: types.EnvironmentSpec
 ) -> None:
-  """Refuses an environment with other observations or actions."""
-  if spec == other_spec:
-    return
-  ours, theirs = (
-    f"{x.observations} and {x.actions.num_values} actions" for x in (spec, other_spec)
-  )
-  raise errors.SetUpError(
-    f"the agent was trained in {env}, with {ours}; {other} has {theirs}."
-  )
+  """Refuses an environment with other observations or actions than the agent's."""
+  if of_agent != spec:
+    raise errors.SetUpError(
+      f"the agent of {trained_in} was made for {of_agent}, and the environment has "
+      f"{spec}."
+    )
 
 
-def _newest(path: pathlib.Path) -> dict[str, np.ndarray]:
-  """The learner's state in the newest good checkpoint of a run."""
-  newest, damaged = checkpoint.newest(path / "checkpoints")
-  for problem in damaged.values():
-    console.print_error(f"{problem}.")
-  if newest is not None:
-    return newest.arrays("learner")
-  seeds = sorted(seed.name for seed in path.glob("seed*") if seed.is_dir())
-  hint = f"; it holds several seeds: name one, as {path / seeds[0]}" if seeds else ""
-  raise errors.SetUpError(f"{path} has neither final weights nor a checkpoint{hint}.")
-
-
-def shapes(agent: types.Agent) -> Any:
-  """The shapes of an agent's weights."""
-  learner = agent.learner
-  key = jax.random.PRNGKey(0)
-  return jax.eval_shape(lambda key: learner.params(learner.init(key)), key)
-
-
-def sources(learner: types.LearnerCore) -> dict[str, str]:
-  """The name of each of an agent's weights → its name in the learner's state."""
-  state = jax.eval_shape(learner.init, jax.random.PRNGKey(0))
-  names = [name for name, _ in checkpoint.named(state)]
-  tree = jax.tree.unflatten(jax.tree.structure(state), names)
-  return dict(checkpoint.named(learner.params(tree)))
-
-
-def starting_from(
-  path: str | os.PathLike[str], agent: types.Agent, env: str
-) -> types.Agent:
+def starting_from(path: str | os.PathLike[str], agent: types.Agent) -> types.Agent:
   """The agent, with the weights of an earlier run at its start.
 
   The target network starts with the same weights. All else starts as usual: the
@@ -252,35 +192,23 @@ def starting_from(
   learner = agent.learner
   try:
     trained = read(path)
-    _check_spec(trained.record["env"], trained.spec, env, agent.spec)
-    _check_profile(trained, env)
-    by_name = dict(checkpoint.named(trained.weights_for(agent)))
-  except (errors.SetUpError, OSError, ValueError) as error:
+    check_spec(trained.spec, trained.record["env"], agent.spec)
+    weights = jax.tree.leaves(trained.weights_for(agent))
+  except (OSError, ValueError) as error:
     raise errors.SetUpError(f"--init_weights={path}: {error}") from error
-  # Name in the learner's state → the array.
-  initial = {name: by_name[of] for of, name in sources(learner).items()}
 
   def init(key: jax.Array) -> types.State:
-    state = learner.init(key)
-    leaves = [jnp.asarray(initial.get(n, leaf)) for n, leaf in checkpoint.named(state)]
-    state = jax.tree.unflatten(jax.tree.structure(state), leaves)
+    leaves, structure = jax.tree.flatten(learner.init(key))
+    numbers = jax.tree.unflatten(structure, range(len(leaves)))
+    # The weights are some of the leaves of the state.
+    for number, weight in zip(
+      jax.tree.leaves(learner.params(numbers)), weights, strict=True
+    ):
+      leaves[number] = jnp.asarray(weight)
+    state = jax.tree.unflatten(structure, leaves)
     return state if learner.copy_target is None else learner.copy_target(state)
 
   return dataclasses.replace(agent, learner=learner._replace(init=init))
-
-
-def _check_profile(trained: Trained, env: str) -> None:
-  """Refuses an Atari game whose preprocessing differs from that of the weights."""
-  kinds = [name.partition(":") for name in (trained.record["env"], env)]
-  if any(kind != "atari" for kind, _, _ in kinds):
-    return
-  theirs, ours = (atari_profiles.parse(name)[1] for _, _, name in kinds)
-  for field in _SEEN:
-    if getattr(theirs, field) != getattr(ours, field):
-      raise errors.SetUpError(
-        f"it was trained in {trained.record['env']}, whose {field} is "
-        f"{getattr(theirs, field)}; that of {env} is {getattr(ours, field)}."
-      )
 
 
 class Policy:
@@ -310,26 +238,23 @@ class Policy:
     self.state: types.State | None = None
     self._seed = seed
     self._episode = 1
-    self._batch_size = 1  # Of `state`.
-    self._compile()
 
-  def _compile(self) -> None:
+  @functools.cached_property
+  def _compiled(self) -> tuple[Any, Any, Any, Any]:
+    """The parameters, and the core's functions for batches."""
     core = self._agent.actor(evaluation=True)
     # Schedules have reached their end.
     env_steps = np.int32(actor_lib.MAX_ENV_STEPS)
-    self._params = types.ActorParams(jax.tree.map(jnp.asarray, self.weights), env_steps)
+    params = types.ActorParams(jax.tree.map(jnp.asarray, self.weights), env_steps)
     axes = (types.ActorParams(None, None), 0, 0)
-    self._init = core.init
-    self._act = jax.jit(jax.vmap(core.select_action, axes))
-    self._q = core.q_values and jax.jit(jax.vmap(core.q_values, axes))
+    init = jax.vmap(lambda key: core.init(key, 0, 1))
+    select_action = jax.jit(jax.vmap(core.select_action, axes))
+    q_values = core.q_values and jax.jit(jax.vmap(core.q_values, axes))
+    return params, init, select_action, q_values
 
   def __getstate__(self) -> dict[str, Any]:
-    names = ("agent", "env", "weights", "state", "_seed", "_episode", "_batch_size")
-    return {name: jax.device_get(vars(self)[name]) for name in names}
-
-  def __setstate__(self, state: Mapping[str, Any]) -> None:
-    vars(self).update(state)
-    self._compile()
+    kept = {name: x for name, x in vars(self).items() if name != "_compiled"}
+    return {**kept, "weights": jax.device_get(self.weights)}
 
   @property
   def _agent(self) -> types.Agent:
@@ -373,11 +298,11 @@ class Policy:
 
     Raises:
       ValueError: if the observation has another shape, or the batch another size than
-        that of the last call.
+        that of the last call without a `reset`.
     """
     timestep, state, is_batch = self._inputs(observation, reward, first)
-    action, self.state = self._act(self._params, timestep, state)
-    self._batch_size = len(action)
+    params, _, select_action, _ = self._compiled
+    action, self.state = select_action(params, timestep, state)
     return np.asarray(action) if is_batch else int(action[0])
 
   def q_values(
@@ -395,39 +320,29 @@ class Policy:
       ValueError: as `act`.
       TypeError: if the agent has no action values.
     """
-    if self._q is None:
+    params, _, _, of_batch = self._compiled
+    if of_batch is None:
       raise TypeError(f"{self} has no action values.")
     timestep, state, is_batch = self._inputs(observation, reward, first)
-    q_values = np.asarray(self._q(self._params, timestep, state))
+    q_values = np.asarray(of_batch(params, timestep, state))
     return q_values if is_batch else q_values[0]
 
   def _inputs(
     self, observation: Any, reward: Any, first: Any
   ) -> tuple[dm_env.TimeStep, types.State, bool]:
     """What the core takes, with a leading axis, and whether the caller's has one."""
-    try:
-      batch, is_batch = encodings.to_batch(self.spec.observations, observation)
-    except ValueError as error:
-      raise ValueError(
-        f"{error}, which the agent of {self.env} takes, alone or in a batch."
-      ) from error
-    if self.state is not None and len(batch) != self._batch_size:
-      raise ValueError(
-        f"the batch size is {len(batch)}, and that of the last call was "
-        f"{self._batch_size}: call reset() first."
-      )
-    begins = np.asarray(self.state is None if first is None else first, bool)
-    begins = np.broadcast_to(begins, len(batch))
-    reward = np.broadcast_to(np.asarray(reward, np.float32), len(batch))
-    first_type, mid_type = dm_env.StepType.FIRST, dm_env.StepType.MID
+    rows, is_batch = encodings.to_batch(self.spec.observations, observation)
+    state, mid = self.state, np.int32(dm_env.StepType.MID)
+    begins = np.full(len(rows), state is None if first is None else first, bool)
     timestep = dm_env.TimeStep(
-      np.where(begins, np.int32(first_type), np.int32(mid_type)),
-      np.where(begins, np.float32(0), reward),
-      np.ones(len(batch), np.float32),
-      np.stack([self._agent.encoding(each) for each in batch]),
+      np.where(begins, np.int32(dm_env.StepType.FIRST), mid),
+      np.where(begins, np.float32(0), np.asarray(reward, np.float32)),
+      np.ones(len(rows), np.float32),
+      np.stack([self._agent.encoding(row) for row in rows]),
     )
-    if self.state is not None:
-      return timestep, self.state, is_batch
-    key = jax.random.fold_in(jax.random.PRNGKey(self._seed), self._episode)
-    keys = jax.random.split(key, len(batch)) if is_batch else key[None]
-    return timestep, jax.vmap(lambda key: self._init(key, 0, 1))(keys), is_batch
+    if state is None:
+      key = jax.random.fold_in(jax.random.PRNGKey(self._seed), self._episode)
+      keys = jax.random.split(key, len(rows)) if is_batch else key[None]
+      _, init, _, _ = self._compiled
+      state = init(keys)
+    return timestep, state, is_batch

@@ -35,11 +35,9 @@ def collect() -> dict[str, Any]:
 
 def _git_commit() -> str | None:
   """The commit of this checkout, with `+` if files are modified; None of a copy."""
-  command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
   folder = pathlib.Path(__file__).resolve().parents[1]
-  if not (folder / ".git").exists():
-    return None
-  try:
-    return subprocess.check_output(command, cwd=folder, text=True).strip()
-  except (OSError, subprocess.CalledProcessError):
-    return None
+  command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
+  if (folder / ".git").exists():
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+      return subprocess.check_output(command, cwd=folder, text=True).strip()
+  return None

@@ -177,10 +177,9 @@ def test_an_object_is_called_by_its_class_and_arguments(make, name):
   "flags",
   [
     {"replay": "memory", "eval_every": 50, "eval_episodes": 2},
-    {"runner": "device", "seeds": 2},
     {"seeds": 2, "num_envs": 2},
   ],
-  ids=["local", "device", "seeds in turn"],
+  ids=["one seed", "seeds in turn"],
 )
 def test_same_numbers_as_the_command_line(agent, flags, tmp_path):
   out = tmp_path / "out"
@@ -227,8 +226,7 @@ def test_an_error_reaches_the_caller_as_it_was_raised(agent, tmp_path, capsys):
   assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(("runner", "steps"), [("local", 500), ("device", 20_000)])
-def test_a_callback_sees_all_and_ends_the_run(agent, runner, steps, tmp_path):
+def test_a_callback_sees_all_and_ends_the_run(agent, tmp_path):
   seen: dict[str, list[int]] = {"log": [], "episode": [], "checkpoint": []}
 
   def on_log(row):
@@ -240,8 +238,7 @@ def test_a_callback_sees_all_and_ends_the_run(agent, runner, steps, tmp_path):
   result = explorax.train(
     agent,
     ENV,
-    steps=steps,
-    runner=runner,
+    steps=500,
     log_every=50,
     eval_episodes=2,
     on_log=on_log,
@@ -252,7 +249,7 @@ def test_a_callback_sees_all_and_ends_the_run(agent, runner, steps, tmp_path):
   )
   assert not result.interrupted and result.weights
   (end,) = seen["checkpoint"]
-  assert seen["log"][-1] == end < steps and seen["log"] == sorted(seen["log"])
+  assert seen["log"][-1] == end < 500 and seen["log"] == sorted(seen["log"])
   assert seen["log"] == result.learner["env_steps"].tolist()
   assert result.learner["loss"][-1] > 0
   assert seen["episode"] == result.episodes["episode"].tolist()
@@ -260,27 +257,9 @@ def test_a_callback_sees_all_and_ends_the_run(agent, runner, steps, tmp_path):
   assert result.summary["stop_reason"] == "enough"
 
 
-def test_an_object_is_trained_in_as_its_name_is():
-  name = "gym:FrozenLake-v1"
-  lake = explorax.make_agent("double_dqn", name, **SMALL)
-  flags = {"steps": 60, "seed": 2}
-  made = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
-  trained = explorax.train(lake, made, evaluation_env=name, **flags)
-  same(trained, explorax.train(lake, name, **flags))
-
-
-def test_global_random_numbers_of_the_caller_stay(agent):
-  before = random.getstate(), np.random.get_state()[1].tolist()
-  explorax.train("dqn", Corridor(), steps=25, eval_episodes=0, seed=5)
-  assert before == (random.getstate(), np.random.get_state()[1].tolist())
-
-
-def test_a_run_without_an_update_has_an_empty_column(agent):
-  result = explorax.train(agent, ENV, steps=15, eval_episodes=0)
-  assert len(result.learner["loss"]) == len(result.learner["env_steps"])
-
-
 def test_an_own_agent_and_pickles(agent):
+  short = explorax.train(agent, ENV, steps=15, eval_episodes=0)  # Without an update.
+  assert len(short.learner["loss"]) == len(short.learner["env_steps"])
   result = explorax.train(agent.core, ENV, episodes=np.int64(30), log_every=50.0)
   assert math.isnan(result.episodes["loss"][0])
   # The best of the chain's rewards is the last one, 1 at the first stop.
@@ -302,13 +281,13 @@ def test_an_own_agent_and_pickles(agent):
     ),
     (
       lambda agent: explorax.train(agent, "jax:chain/6", steps=5),
-      "the agent was made for",
+      "was made for",
     ),
     (
       lambda agent: explorax.train(
         agent, environments.make(ENV, seed=0), steps=5, runner="distributed"
       ),
-      "makes environments in other processes",
+      "make environments",
     ),
     (
       lambda agent: explorax.train("dqn", Corridor(), steps=5, eval_every=1),

@@ -1,5 +1,6 @@
 """Checkpoints: what is restored, which are refused, kept and due."""
 
+import contextlib
 import pickle
 import shutil
 import time
@@ -39,15 +40,13 @@ EMPTY = checkpoint.Snapshot({}, {})
 
 @pytest.fixture
 def make(tmp_path):
-  """Makes checkpointers of one directory; `messages` are theirs."""
-  messages: list[str] = []
+  """Makes checkpointers of one directory."""
   path = tmp_path / "checkpoints"
 
   def make(**changes) -> checkpoint.Checkpointer:
-    restored = checkpoint.recover(path, messages.append)
+    restored = checkpoint.recover(path)
     return checkpoint.Checkpointer(path, restored, with_replay=True, **changes)
 
-  make.messages = messages
   make.path = path
   return make
 
@@ -94,8 +93,6 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
   path = tmp_path / "some.npz"
   checkpoint.write(path, {"a": np.arange(3)}, {"b": [1, "x"]})
   before = path.read_bytes()
-  with pytest.raises(ValueError, match="a/b"):  # Two arrays of one name.
-    checkpoint.write(path, {"a/b": np.zeros(1), "a": {"b": np.zeros(1)}}, None)
   with pytest.raises(ValueError, match="pickle"):
     checkpoint.write(path, {"a": np.array([object()])}, None)
   assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
@@ -132,12 +129,14 @@ BOMB = b"cos\nsystem\n(S'touch bomb'\ntR."  # A pickle, which must not be loaded
     lambda file: np.savez(file, other=np.zeros(1)),
   ],
 )
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(two, make, damage):
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(
+  two, make, damage, capsys
+):
   shutil.copytree(two, make.path)
   damage(make.path / "step_000000000020/state.npz")
   for _ in range(2):  # There is no second message.
     assert make().restored.record["env_steps"] == 10
-    (message,) = make.messages
+  (message,) = capsys.readouterr().err.splitlines()
   assert "step_000000000020" in message and "damaged_step" in message
 
 
@@ -162,9 +161,8 @@ def test_no_flipped_bit_is_read_as_good(two):
     flipped = bytearray(content)
     flipped[place] ^= 1 << int(place) % 8
     (other / "state.npz").write_bytes(flipped)
-    found, _ = checkpoint.newest(other.parent)
-    if found is not None:
-      same = found.restore("state", state(0.0))
+    with contextlib.suppress(errors.OutputError):
+      same = checkpoint.recover(other.parent).restore("state", state(0.0))
       jax.tree.map(np.testing.assert_array_equal, same.params, good.params)
 
 

@@ -56,7 +56,7 @@ def test_a_run_leaves_its_files(tmp_path, monkeypatch, capsys):
     assert all(np.isfinite(weights[name]).all() for name in weights.files)
   text = capsys.readouterr().out
   assert text.index("Greedy policy: mean return") < text.index("Training: mean return")
-  assert "Deep Sea was not solved" in text and "out/checkpoints/final.npz" in text
+  assert "Deep Sea was not solved" in text
 
 
 @pytest.mark.usefixtures("ctrl_c")
@@ -94,7 +94,6 @@ def test_a_loss_that_is_not_finite_keeps_the_last_good_weights(
   assert run.main(argv) == 1
   captured = capsys.readouterr()
   assert "the loss became inf" in captured.err and captured.err.count("\n") == 1
-  assert "last good weights are in out/checkpoints/final.npz" in captured.out
   with np.load("out/checkpoints/final.npz") as weights:
     assert all(np.isfinite(weights[name]).all() for name in weights.files)
   assert summary_of("out")["status"] == "failed"

@@ -4,11 +4,9 @@ import contextlib
 import json
 import pathlib
 import pickle
-import shutil
 import subprocess
 import sys
 
-import gymnasium
 import jax
 import numpy as np
 import pytest
@@ -96,10 +94,9 @@ def test_acts_as_evaluations_do(name):
   np.testing.assert_array_equal(play(explorax.load(name, seed=4), 4, 3), expected)
 
 
-@pytest.mark.parametrize("name", ["bootstrapped_dqn", "r2d2"])
-def test_batches_and_single_observations_agree(name):
+def test_batches_and_single_observations_agree():
   rng = np.random.default_rng(0)
-  policy = explorax.load(name)
+  policy = explorax.load("r2d2")
   shape = policy.spec.observations.shape
   size = int(np.prod(shape))
   each = np.eye(size, dtype=np.float32).reshape(size, *shape)
@@ -113,7 +110,7 @@ def test_batches_and_single_observations_agree(name):
     q.append(policy.q_values(observations, reward, first=first))
     policy.act(observations, reward, first=first)
   for env in range(3):
-    alone = explorax.load(name)
+    alone = explorax.load("r2d2")
     for t in range(6):
       if firsts[t, env]:
         alone.reset()
@@ -125,55 +122,6 @@ def test_batches_and_single_observations_agree(name):
         alone.q_values(index, seen[1]), alone.q_values(*seen)
       )
       alone.act(*seen)
-
-
-class Numbered(gymnasium.Env):
-  """Shows its step in each of these spaces."""
-
-  action_space = gymnasium.spaces.Discrete(2)
-
-  def __init__(self, space: gymnasium.Space):
-    self.observation_space = space
-
-  def reset(self, *, seed=None, options=None):
-    self._time = 0
-    return self._shown(self.observation_space), {}
-
-  def step(self, action):
-    self._time += 1
-    return self._shown(self.observation_space), 1.0, self._time == 2, False, {}
-
-  def _shown(self, space):
-    if isinstance(space, gymnasium.spaces.Dict):
-      return {name: self._shown(each) for name, each in space.items()}
-    if isinstance(space, gymnasium.spaces.Tuple):
-      return tuple(map(self._shown, space))
-    return space.start + self._time
-
-
-@pytest.mark.parametrize(
-  "space",
-  [
-    FROM_FOUR := gymnasium.spaces.Discrete(3, start=4),
-    gymnasium.spaces.Dict(
-      b=FROM_FOUR, a=gymnasium.spaces.Tuple([gymnasium.spaces.Discrete(3), FROM_FOUR])
-    ),
-    gymnasium.spaces.Dict(only=FROM_FOUR),
-  ],
-  ids=["number", "nested", "only"],
-)
-def test_raw_observations_are_converted_as_in_training(tmp_path, space):
-  raw = Numbered(space)
-  explorax.train("dqn", raw, steps=15, output=tmp_path / "run", eval_episodes=0)
-  policy = explorax.load(tmp_path / "run")
-  environment = environments.wrap(Numbered(space), seed=0)
-  policy.spec.observations.validate(environment.reset().observation)
-  seen = [raw.reset()[0], *(raw.step(0)[0] for _ in range(2))]
-  converted = [environment.reset(), *(environment.step(0) for _ in range(2))]
-  values = [policy.q_values(each) for each in seen]
-  for value, timestep in zip(values, converted, strict=True):
-    np.testing.assert_array_equal(value, policy.q_values(timestep.observation))
-  assert len({value.tobytes() for value in values}) == 3
 
 
 def test_a_policy_is_pickled_with_its_state():
@@ -205,13 +153,6 @@ def test_the_file_alone_is_enough():
   assert lines[0].startswith("episode 1: return ") and len(lines) == 3
 
 
-def test_the_newest_checkpoint_of_a_killed_run_is_loaded(tmp_path):
-  killed = shutil.copytree("chain", tmp_path / "killed")
-  (killed / "summary.json").unlink()
-  (killed / trained.FILE).unlink()
-  same(explorax.load(killed).weights, explorax.load("chain").weights)
-
-
 @pytest.mark.parametrize("path", ["r2d2", f"r2d2/{trained.FILE}"])
 def test_knows_what_it_was_trained_in(path):
   policy = explorax.load(path, settings=["evaluation_epsilon=0.25"])
@@ -226,12 +167,12 @@ def test_refuses_in_a_sentence(capsys):
   for observation, text in ((np.zeros((2, 9)), "shape"), (99, "99")):
     with pytest.raises(ValueError, match=text):
       policy.act(observation)
-  with pytest.raises(ValueError, match="reset"):
+  with pytest.raises(ValueError, match="inconsistent sizes"):
     policy.act(np.zeros((2, *policy.spec.observations.shape)))
-  with pytest.raises(ValueError, match=r"config\.json"):
+  with pytest.raises(ValueError, match=r"final\.npz"):
     explorax.load(".")
   for flag, text in (
-    ("--env=jax:chain/6", "jax:chain/6"),
+    ("--env=jax:chain/6", "was made for"),
     ("--set=hidden_sizes=5", FILE),
   ):
     assert evaluate.main([FILE, flag]) == 2
@@ -277,7 +218,7 @@ def test_a_warm_start_without_updates_keeps_the_weights(path, runner):
 
 def test_the_target_network_starts_with_them():
   agent = explorax.make_agent("bootstrapped_dqn", CHAIN, num_members=2, **TINY).core
-  warm = trained.starting_from("chain", agent, CHAIN)
+  warm = trained.starting_from("chain", agent)
   state = warm.learner.init(jax.random.PRNGKey(5))
   expected = explorax.load("chain").weights
   for params in (state.params, state.target_params):
@@ -288,10 +229,8 @@ def test_the_target_network_starts_with_them():
 @pytest.mark.parametrize(
   ("argv", "text"),
   [
-    (("--agent=bootstrapped_dqn", "--env=jax:chain/6"), "jax:chain/6 has"),
+    (("--agent=bootstrapped_dqn", "--env=jax:chain/6"), "was made for"),
     (("--agent=dqn", f"--env={CHAIN}"), "other settings"),
-    (("--agent=my:make", f"--env={CHAIN}"), "agent of your own"),
-    (("--agent=dqn", f"--env={CHAIN}", "--init_weights=nothing"), "nothing"),
   ],
 )
 def test_a_warm_start_of_another_kind_is_refused(argv, text, tmp_path, capsys):
@@ -300,12 +239,3 @@ def test_a_warm_start_of_another_kind_is_refused(argv, text, tmp_path, capsys):
   error = capsys.readouterr().err
   assert text in error and error.count("\n") == 1
   assert not (tmp_path / "out").exists()
-
-
-def test_another_preprocessing_of_a_game_is_refused(changed):
-  """Also with observations of the same shape."""
-  pong = changed(env="atari:Pong")
-  agent = explorax.make_agent("bootstrapped_dqn", CHAIN, num_members=2, **TINY).core
-  trained.starting_from(pong, agent, "atari:Pong/sticky=0.25")
-  with pytest.raises(ValueError, match="action_repeat is 4"):
-    trained.starting_from(pong, agent, "atari:Pong/action_repeat=2")

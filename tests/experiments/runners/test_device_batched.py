@@ -239,7 +239,7 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
   agent = make_agent(DQN, batch)
 
   def keep():
-    restored, _ = checkpoint.newest(tmp_path)
+    restored = checkpoint.recover(tmp_path)
     return checkpoint.Checkpointer(tmp_path, restored, with_replay=True, every=50)
 
   asked = iter([False] * 20 + [True])
