@@ -93,13 +93,8 @@ def _evaluated_row(group: figures.Table) -> Row:
 
 
 def _mean(values: np.ndarray) -> str:
-  """The mean with Student's t-interval, which equal values do not have.
-
-  For a share, of zeros and ones, the interval is Clopper and Pearson's.
-  """
+  """The mean with Student's t-interval, which equal values do not have."""
   mean = intervals.mean(values)
-  if {*values} == {0.0, 1.0}:
-    mean = judge.share(round(sum(values)), len(values))
   return mean.to_text() if mean.low < mean.high else f"{mean.value:.3g}"
 
 
@@ -199,27 +194,6 @@ def _on_gym(name: str, steps: int, agents: str, seeds: int = 5) -> Part:
   return Part(_goal_row, f"gym:{name}", _lines(agents), settings, seeds, 2)
 
 
-def _on_deep_sea(agents: Mapping[str, str] | str, seeds: int = 3) -> Part:
-  """N = 10."""
-  settings = {"episodes": 2000}
-  return Part(_solved_row, "bsuite:deep_sea/0", _lines(agents), settings, seeds)
-
-
-def _on_memory(agents: Mapping[str, str] | str) -> Part:
-  settings = {"steps": 11_000, "eval_every": 2_200, "eval_episodes": 100}
-  return Part(_evaluated_row, "bsuite:memory_len/9", _lines(agents), settings)
-
-
-def _in_room(agents: Mapping[str, str] | str) -> Part:
-  settings = {"steps": 20_000, "eval_every": 5_000, "eval_episodes": 100}
-  env = "jax:gridworld/30,time_limit=150"
-  return Part(_evaluated_row, env, _lines(agents), settings, seeds=10)
-
-
-_OF_MEMBERS = (
-  "bootstrapped_r2d2 bootstrapped_r2d2_peng tdu_r2d2 tdu_r2d2_l tdu_r2d2_no_prior "
-  "tdu_r2d2_no_prior_l"
-)
 # An epinet whose index is followed for an episode.
 _EPINET = (
   "@index_dim=8@num_members=8@head_size=0@duelling=False@prior_scale=1.0"
@@ -298,64 +272,38 @@ FIGURES = (
   _figure(
     "priors",
     "TDU with shared and with distinct target priors on Deep Sea",
-    _on_deep_sea(
-      {"tdu": "tdu", "tdu, distinct target priors": "tdu@target_prior=distinct"},
+    Part(
+      _solved_row,
+      "bsuite:deep_sea/0",  # N = 10.
+      _lines(
+        {"tdu": "tdu", "tdu, distinct target priors": "tdu@target_prior=distinct"}
+      ),
+      {"episodes": 2000},
       seeds=5,
     ),
   ),
   _figure(
-    "recurrent",
-    "Recurrent agents on Deep Sea",
-    _on_deep_sea(f"r2d2 r2d2_peng {_OF_MEMBERS}"),
-  ),
-  _figure(
     "sequences",
-    "Agents that learn from sequences: memory, and a room with one reward",
-    _on_memory(
-      "dqn r2d2 r2d2_retrace r2d2_peng r2d2_tree_backup r2d2_harutyunyan "
-      f"r2d2_sarsa_lambda {_OF_MEMBERS}"
-    ),
-    _in_room("r2d2_ez r2d2 r2d2_sarsa_lambda r2d2_sarsa_lambda_rnd"),
-  ),
-  _figure(
-    "combinations",
-    "Combinations of parts that the papers do not have",
-    # Exploration of ensembles on sequences, with Retrace.
-    _on_deep_sea(
-      {
-        "r2d2_retrace": "r2d2_retrace",
-        "r2d2_retrace, epinet": f"r2d2_retrace{_EPINET}",
-        "tdu_r2d2_l, Retrace": "tdu_r2d2_l@target=Retrace(0.95)",
-        "bootstrapped_r2d2_peng, Retrace, UCB": "bootstrapped_r2d2_peng"
-        "@target=Retrace(0.95)@exploration=EpsilonGreedy(0.1, of=Ucb(1.0))",
-      }
-    ),
-    # Parts of DQN with an LSTM.
-    _on_memory(
-      {
-        "r2d2, noisy heads": "r2d2@noisy_sigma=0.5@exploration=Greedy()",
-        "r2d2, distributional": "r2d2@target=CategoricalDoubleQ(51, 2.0)"
-        "@transform_eps=None@n_step=5",
-        "r2d2, epinet": f"r2d2{_EPINET}",
-      }
-    ),
-    # Never Give Up without an LSTM.
-    _in_room(
-      {
-        "double_dqn": "double_dqn",
-        "ngu_dqn": "ngu_dqn",
-        "ngu_dqn, one policy": "ngu_dqn@num_policies=1",
-      }
-    ),
-  ),
-  _figure(
-    "breakout",
-    "Rainbow's exploration on Breakout",
+    "Agents that learn from sequences, and combinations of their parts: memory",
     Part(
       _evaluated_row,
-      "jax:breakout",
-      _lines("double_dqn rainbow rainbow_epsilon rainbow_ez rainbow_cts"),
-      {"steps": 20_000, "eval_every": 5_000, "eval_episodes": 20},
+      "bsuite:memory_len/9",
+      {
+        **_lines(
+          "dqn r2d2 r2d2_retrace r2d2_peng r2d2_tree_backup r2d2_harutyunyan "
+          "r2d2_sarsa_lambda bootstrapped_r2d2 bootstrapped_r2d2_peng tdu_r2d2 "
+          "tdu_r2d2_l tdu_r2d2_no_prior tdu_r2d2_no_prior_l"
+        ),
+        **_lines(
+          {
+            "r2d2, noisy heads": "r2d2@noisy_sigma=0.5@exploration=Greedy()",
+            "r2d2, distributional": "r2d2@target=CategoricalDoubleQ(51, 2.0)"
+            "@transform_eps=None@n_step=5",
+            "r2d2, epinet": f"r2d2{_EPINET}",
+          }
+        ),
+      },
+      {"steps": 11_000, "eval_every": 2_200, "eval_episodes": 100},
     ),
   ),
   _figure(

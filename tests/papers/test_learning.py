@@ -35,8 +35,3 @@ def test_a_goal_is_reached_and_then_kept_or_not():
   row = learning._goal_row(figures.Table(runs))
   assert (row["goal reached"], row["in step"]) == ("1/2", "20")
   assert (row["later above it"], row["CPU minutes"]) == ("1/2", "1.0")
-
-
-def test_means_of_shares_have_exact_intervals():
-  # Clopper and Pearson: 1 of 2 is in [1 - √0.975, √0.975].
-  assert learning._mean(np.array([1.0, 0.0])) == "0.5 [0.0126, 0.987]"
