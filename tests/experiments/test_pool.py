@@ -61,19 +61,12 @@ def _check_failures(found, module) -> None:
   assert found["fine"] == "fine"
 
 
-def test_a_failed_task_stops_no_others(module):
-  found = _outcomes(module, "raises", "exits", "fine", workers=1)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_failed_task_stops_no_others(module, workers):
+  killed = ["killed"] if workers > 1 else []
+  found = _outcomes(module, *killed, "raises", "exits", "fine", workers=workers)
   _check_failures(found, module)
-  assert set(_outcomes(module, "raises", "fine", workers=1).values()) == {
-    "raises",
-    "fine",
-  }
-
-
-def test_a_process_that_dies_takes_no_other_task_with_it(module):
-  found = _outcomes(module, "killed", "raises", "exits", "fine", workers=2)
-  _check_failures(found, module)
-  assert "died" in found["killed"].problem
+  assert all("died" in found[kind].problem for kind in killed)
 
 
 def test_it_stops_between_tasks_and_ends_processes(module):

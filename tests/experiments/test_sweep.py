@@ -70,36 +70,32 @@ def _numbers(path: pathlib.Path) -> list[dict[str, str]]:
   ]
 
 
-def test_each_run_is_the_run_of_that_command(module):
-  argv = ["--eval_every=40", "--eval_episodes=1", "--num_envs=2", "--runner=device"]
-  argv += ["--steps=40", "--set=batch_size=4"]
-  envs = ["--envs=jax:chain/4", "--seeds=2", "--workers=1"]
-  assert sweep.main([f"--agents={DQN}", *envs, *argv]) == 0
-  assert len(_runs("sweep")) == 2
-  alone = ["--agent=dqn", "--set=hidden_sizes=8", "--set=min_replay_size=1000"]
-  alone += ["--env=jax:chain/4", "--seed=1", "--output=alone"]
-  assert run.main([*alone, *argv]) == 0
-  folder = pathlib.Path("sweep", DQN, "jax_chain_4")
-  assert _numbers(folder / "seed1") == _numbers(pathlib.Path("alone"))
-  assert len((folder / "seed1/evaluation.csv").read_text().splitlines()) == 1 + 1
-  assert json.loads((folder / "summary.json").read_text())["num_seeds"] == 2
-
-
-def test_runs_are_kept_added_to_and_extended(random_sweep, capsys):
-  argv = ("--sweep=bandit/0,bandit/3", "--episodes=3", "--envs=jax:deep_sea/4")
+def test_runs_are_kept_and_added_to(random_sweep, capsys):
+  argv = ("--sweep=bandit/0,bandit/3", "--episodes=3")
   assert random_sweep(*argv) == 0
   out = capsys.readouterr().out
-  assert "training at step 12" in out and "2 of 20" in out
+  assert "training at step 3" in out and "2 of 20" in out
   runs = _runs()
-  assert len(runs) == 3
+  assert len(runs) == 2
   before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}
   assert random_sweep(*argv, "--seeds=2") == 0
-  assert len(_runs()) == 6
+  assert len(_runs()) == 4
   assert before == {p: pathlib.Path("out", p).stat().st_mtime_ns for p in runs}
-  dqn = [f"--agents={DQN}", "--sweep=catch/0", "--workers=1", "--output=dqn"]
+
+
+def test_each_run_is_the_run_of_that_command_and_is_extended(module):
+  argv = ["--seeds=2", "--workers=1", "--eval_episodes=1"]
+  dqn = [f"--agents={DQN}", "--sweep=catch/0", *argv]
   assert sweep.main([*dqn, "--episodes=2"]) == 0
   assert sweep.main([*dqn, "--episodes=3"]) == 0
-  assert len(_numbers(pathlib.Path("dqn", DQN, "bsuite_catch_0/seed0"))) == 3
+  alone = ["--agent=dqn", "--set=hidden_sizes=8", "--set=min_replay_size=1000"]
+  alone += ["--env=bsuite:catch/0", "--seed=1", "--eval_episodes=1", "--output=alone"]
+  assert run.main([*alone, "--episodes=2"]) == 0
+  assert run.main([*alone, "--episodes=3"]) == 0
+  folder = pathlib.Path("sweep", DQN, "bsuite_catch_0")
+  rows = _numbers(folder / "seed1")
+  assert len(rows) == 3 and rows == _numbers(pathlib.Path("alone"))
+  assert json.loads((folder / "summary.json").read_text())["num_seeds"] == 2
 
 
 def test_a_failed_run_stops_no_others(module, capsys):

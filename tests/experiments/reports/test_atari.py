@@ -1,13 +1,12 @@
 """The report of runs on Atari: numbers over games, by game, and real runs."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
 
 from explorax.environments import atari57, atari_profiles
-from explorax.experiments import report, sweep
+from explorax.experiments import report
 
 pytest.importorskip("matplotlib")
 
@@ -96,27 +95,3 @@ def test_preprocessing_is_in_the_name_of_an_agent(write_run, capsys):
   assert report.main(["out"]) == 0
   out = capsys.readouterr().out
   assert "`dqn@sticky=0.0`" in out and "`dqn@sticky=0.25`" in out
-
-
-@pytest.mark.slow
-def test_a_sweep_of_six_games(tmp_path, monkeypatch, read_tables):
-  pytest.importorskip("ale_py")
-  monkeypatch.chdir(tmp_path)
-  small = "@hidden_sizes=8@replay_capacity=1000@min_replay_size=100@batch_size=2"
-  small += "@updates_per_step=0.02"
-  argv = [f"--agents=double_dqn{small},rainbow_ez{small}", "--workers=1"]
-  argv += ["--envs=atari57_hard_exploration/max_frames=400", "--steps=150"]
-  argv += ["--eval_every=75", "--eval_episodes=1", "--output=out"]
-  assert sweep.main(argv) == 0
-  paths = [*tmp_path.glob("out/*/*/seed0/config.json")]
-  envs = [json.loads(path.read_text())["env"] for path in paths]
-  assert (
-    len(envs) == 12 and sum("life_loss=true,max_frames=400" in x for x in envs) == 6
-  )
-  assert report.main(["out"]) == 0
-  rows = read_tables(tmp_path / "out/report")["Human-normalised scores over games"]
-  assert len(rows) == 8 and {row["games"] for row in rows} == {"6"}
-  pictures = {path.name for path in (tmp_path / "out/report").glob("*.png")}
-  assert pictures == {
-    *(f"return_{_env(g)}.png".replace(":", "_") for g in atari57.HARD_EXPLORATION),
-  }

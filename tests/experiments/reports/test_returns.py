@@ -114,22 +114,21 @@ def _no_number(path):
   file.write_text("\n".join(",".join(row) for row in rows) + "\n")
 
 
-@pytest.mark.parametrize(
-  "damage",
-  [
+def test_bad_runs_are_a_line_each_and_a_gap(write_run, capsys):
+  damages = [
     _no_episode,
     _no_number,
     lambda path: (path / "metrics.csv").write_text("a,b\n1,2\n"),
     lambda path: (path / "config.json").write_text("{}"),
     lambda path: (path / "config.json").unlink(),
-  ],
-)
-def test_one_bad_run_is_a_line_and_a_gap(write_run, capsys, damage):
-  for seed in range(3):
-    path = write_run(f"runs/a{seed}", seed=seed)
-  damage(path)
+  ]
+  write_run("runs/good")
+  for seed, damage in enumerate(damages):
+    damage(write_run(f"runs/a{seed}", seed=seed))
   assert report.main(["runs"]) == 0
   out, err = capsys.readouterr()
-  (line,) = [line for line in out.splitlines() if "left out" in line]
-  assert line.startswith("runs/a2 is left out: ") and err == ""
-  assert line in pathlib.Path("runs/report/report.md").read_text(encoding="utf-8")
+  lines = [line for line in out.splitlines() if "left out" in line]
+  assert len(lines) == len(damages) and err == ""
+  text = pathlib.Path("runs/report/report.md").read_text(encoding="utf-8")
+  for seed, line in enumerate(lines):
+    assert line.startswith(f"runs/a{seed} is left out: ") and line in text
