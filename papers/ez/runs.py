@@ -6,6 +6,7 @@ changes. The values are those of appendix B where it has them.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -81,19 +82,20 @@ _CELLS = 20  # Of a map of continuous states, per axis (our own; the table is lo
 _BOUNDS = (cartpole_swingup.SLIDER_END, 1.0, 1.0, 5.0, 10.0)
 
 
+_DURATIONS: dict[str, Callable[[figures.Settings], exploration.Duration]] = {
+  "zeta": lambda x: exploration.ZetaDuration(x["parameter"], x["cap"]),
+  "exponential": lambda x: exploration.ExponentialDuration(x["parameter"], x["cap"]),
+  "uniform": lambda x: exploration.UniformDuration(int(x["parameter"])),
+}
+
+
 def make_rule(settings: figures.Settings) -> exploration_types.Rule:
   """ε-greedy, or εz-greedy with the paper's zeta law (μ = 2, up to 10 000) or `law`."""
   if settings.get("rule") == "r_max":
     return exploration.Greedy()
   epsilon = settings["epsilon"] if "epsilon" in settings else 1 / (settings["size"] + 1)
   if "law" in settings:
-    law, x, cap = settings["law"], settings["parameter"], settings["cap"]
-    of_cap = {
-      "zeta": exploration.ZetaDuration,
-      "exponential": exploration.ExponentialDuration,
-    }
-    uniform = exploration.UniformDuration
-    duration = uniform(int(x)) if law == "uniform" else of_cap[law](x, cap)
+    duration = _DURATIONS[settings["law"]](settings)
     return exploration.EzGreedy(epsilon, duration=duration)
   rules = {"epsilon": exploration.EpsilonGreedy, "ez": exploration.EzGreedy}
   ties = "first" if settings.get("ties") == "first" else "random"

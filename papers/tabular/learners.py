@@ -102,8 +102,7 @@ def q_learning(
 ) -> Learner:
   """Q-learning (Watkins, 1989): Q(s, a) ← Q(s, a) + α·(r + γ·max_b Q(s', b) − Q(s, a)).
 
-  Dabney et al. (2021), appendix B, use it in DeepSea and GridWorld. They give neither γ
-  nor the initial values, here ~ N(0, std²). The state is the table, float32 `[S, A]`.
+  The initial values are ~ N(0, std²). The state is the table, float32 `[S, A]`.
   """
 
   def init(key: jax.Array) -> jax.Array:
@@ -157,9 +156,8 @@ def r_max(
   iteration starts from the old values, which are at least the new ones, and stops when
   no value changes by more than `tolerance`. Act with `exploration.Greedy`.
 
-  Dabney et al. (2021), figure 15, compare it on GridWorld with thresholds of 1 and 10.
-  They give neither γ nor R_max. The original uses undiscounted values of a finite
-  horizon; the discounted form is that of Strehl and Littman.
+  The original uses undiscounted values of a finite horizon; the discounted form is that
+  of Strehl and Littman.
   """
   shape = num_states, num_actions
   optimism = jnp.float32(reward_max) / (1.0 - jnp.float32(discount))
@@ -223,7 +221,7 @@ class FourierBasis:
 
   The basis has all (n + 1)^d features, or, with `total_order`, those with Σ_i c_i ≤ n,
   like a polynomial of degree n. The last element of c changes fastest between features.
-  Observations are clipped to the bounds, so that x̂ ∈ [0, 1]^d.
+  Observations are clipped to the bounds.
 
   In more than two dimensions, each feature of the full basis is computed as
   cos α cos β − sin α sin β, where β is the angle of the last two dimensions: 32768
@@ -306,8 +304,7 @@ def sarsa_lambda(
 
   Dabney et al. (2021), appendix B, use it in MountainCar and CartPole. They do not
   specify the traces: accumulating ones are the standard form for features that are not
-  binary. They do not say whether the step size is divided by ‖c‖, as in Konidaris et
-  al. (2011): `scale_steps` does this, and α is then that of the constant feature.
+  binary. `scale_steps` divides the step size by ‖c‖, as Konidaris et al. (2011) do.
   """
 
   def init(key: jax.Array) -> Weights:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from explorax.environments import atari57
-from explorax.papers import figures
 from explorax.papers.retrace import operators, scores
 
 SIZES = {"num_states": 4, "num_actions": 3, "concentration": 0.5, "discount": 0.9}
@@ -103,32 +102,3 @@ def test_scores_are_of_the_episodes_that_end_in_a_tenth(is_race):
     by = lengths[own].sum() / 1000 if is_race else own.sum()
     assert score == pytest.approx(returns[own].sum() / max(by, 0.001))
   assert np.all(tenths > 0) != is_race
-
-
-def test_other_seeds_choose_the_step_size_and_set_the_scale():
-  """Made-up scores: 0.9 at an agent's best step size, 0.5 or 0.1 at others, scaled."""
-  (_, figure) = scores.FIGURES
-  rates, agents = (3e-4, 1e-3, 3e-3), [agent for agent, _ in scores.AGENTS.values()]
-
-  def completed(tasks, factor=1.0):
-    for task in tasks:
-      x = task.settings
-      best = agents.index(x["agent"]) % len(rates)
-      share = 0.9 - 0.4 * abs(rates.index(x["value"]) - best)
-      scale = factor * (2.0 if x["game"] == "catch" else 4.0)
-      tenths = scale * share * np.linspace(0.1, 1.0, 10)
-      results = {"scores": np.tile(tenths, (len(x["seeds"]), 1))}
-      yield figures.CompletedTask(x, results, 1.0, {})
-
-  first = figures.Table(completed(figure.runs[0].tasks()))
-  (grid,) = figure.then(first)
-  chosen = {(x["agent"], x["value"]) for x in grid.lines}
-  assert chosen == {(agent, rates[i % len(rates)]) for i, agent in enumerate(agents)}
-  # The scale is that of the tuning.
-  then = figures.Table(completed(grid.tasks(), factor=2.0))
-  assert len(then.seeds()) == 9 and not {*then.seeds()} & {*first.seeds()}
-  assert all(len(x.settings["seeds"]) == 1 for x in then)
-  tested = scores.tested(figures.Table([*first, *then]))
-  assert len(tested) == 10 and {x.shape for x in tested.values()} == {(9, 5, 10)}
-  at_the_end = [x[..., scores.LAST] for x in tested.values()]
-  np.testing.assert_allclose(at_the_end, (2 * 0.9 - 0.1) / (0.9 - 0.1), rtol=1e-6)
