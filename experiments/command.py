@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import io
 import os
 import sys
 import traceback
@@ -62,9 +61,6 @@ def main(
     positional: see `flags.parse`.
   """
   argv = list(sys.argv[1:] if argv is None else argv)
-  for stream in (sys.stdout, sys.stderr):
-    if isinstance(stream, io.TextIOWrapper):
-      stream.reconfigure(errors="replace")  # An ASCII terminal shows no β.
   # TensorFlow, installed with Reverb, prints warnings about GPUs at its import.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
   exit_code = 2

@@ -100,9 +100,7 @@ def _mean(values: np.ndarray) -> str:
 
 def _explored_row(group: figures.Table) -> Row:
   rewarded, episodes = (sum(group.joined(x)) for x in ("rewarded", "episodes"))
-  share = judge.share(
-    rewarded, max(1, episodes)
-  )  # A short run may end within the first.
+  share = judge.share(rewarded, max(1, episodes))  # A quick run may have none.
   return {
     "steps of each seed": f"{group.values('steps')[0]:,}",
     "episodes": episodes,
