@@ -118,25 +118,13 @@ def styles(names: Sequence[str]) -> dict[str, Style]:
   return found
 
 
-def new(
-  rows: int = 1,
-  columns: int = 1,
-  *,
-  width: float = 4.2,
-  height: float = 3.2,
-  **kwargs: Any,
-) -> tuple[Figure, np.ndarray]:
-  """A figure and its axes `[rows, columns]`; width and height of each in inches.
-
-  Other arguments are those of matplotlib's `subplots`.
-  """
+def new(width: float, height: float) -> tuple[Figure, Axes]:
+  """A figure and its axes; width and height in inches."""
   # Without pyplot, which would keep the figure and choose a GUI backend.
   from matplotlib import figure
 
-  fig = figure.Figure(
-    figsize=(max(5.0, width * columns), height * rows), dpi=DPI, layout="constrained"
-  )
-  return fig, fig.subplots(rows, columns, squeeze=False, **kwargs)
+  fig = figure.Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+  return fig, fig.subplots()
 
 
 def seeds(
@@ -219,7 +207,7 @@ def learning_curve(
     title: above the axes.
     evaluations: the columns of `evaluation.csv` of one seed.
   """
-  fig, ((axes,),) = new(width=7, height=4)
+  fig, axes = new(width=7, height=4)
   policies = np.unique(np.concatenate([episodes["policy"] for episodes in runs]))
   for number, policy in enumerate(policies):
     groups = [curves.of_policy(episodes, policy) for episodes in runs]

@@ -173,7 +173,7 @@ def curves(
 
 def new(height: float, title: str, num_lines: int) -> tuple[drawing.Figure, Any]:
   """A figure and its axes, with room for a legend of so many lines below."""
-  fig, ((axes,),) = drawing.new(width=_WIDTH, height=height + 0.2 * num_lines)
+  fig, axes = drawing.new(_WIDTH, height + 0.2 * num_lines)
   fig.suptitle(title, fontsize="medium")
   return fig, axes
 

@@ -78,7 +78,6 @@ class Evaluation(NamedTuple):
 
   env_steps: int  # Environment steps of training before it.
   episodes: tuple[EvaluationEpisode, ...]
-  seconds: float  # How long it took.
   seed: int = 0
 
   @property

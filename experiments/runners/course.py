@@ -318,13 +318,11 @@ class RunControl:
       hooks.on_activity(common.EVALUATING, run.env_steps)
       started = run.clock.seconds
       episodes = self._play(index)
-      seconds = run.clock.seconds - started
-      run.clock.leave_out(seconds)
+      run.clock.leave_out(run.clock.seconds - started)
       if episodes is None:
         return False
       seed = self._config.seeds[index]
-      evaluation = common.Evaluation(run.env_steps, tuple(episodes), seconds, seed)
-      hooks.on_evaluation(evaluation)
+      hooks.on_evaluation(common.Evaluation(run.env_steps, tuple(episodes), seed))
       self._evaluated_at[index] = run.env_steps
     return True
 

@@ -41,7 +41,7 @@ def make_evaluation():
       common.EvaluationEpisode(env_steps, number, value, 10, {})
       for number, value in enumerate(returns, start=1)
     ]
-    return common.Evaluation(env_steps, tuple(episodes), seconds=1.0)
+    return common.Evaluation(env_steps, tuple(episodes))
 
   return make
 

@@ -18,7 +18,7 @@ def curve(*seeds, **kwargs):
 
 
 def test_a_name_that_is_no_formula_is_drawn_as_it_is():
-  fig, _ = drawing.new()
+  fig, _ = drawing.new(5, 3)
   drawing.save(file := io.BytesIO(), fig, title="module:$\\frac$")
   assert file.getvalue().startswith(b"\x89PNG")
 
