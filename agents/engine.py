@@ -7,29 +7,9 @@ from typing import Any
 from explorax.agents import types
 from explorax.environments import encodings, specs
 
-# The number of agents that a process keeps; the least recently made are dropped.
-_MAX_AGENTS = 16
-
-MakeAgent = Callable[[Any, types.EnvironmentSpec], types.Agent]
-
-
-def cached(make_agent: MakeAgent) -> MakeAgent:
-  """Makes equal arguments return the same agent, which is then compiled once.
-
-  JAX compares functions by identity, and an agent's functions are closures. A config
-  that contains a user's object without a hash always makes a new agent.
-  """
-  once = functools.lru_cache(_MAX_AGENTS)(make_agent)
-
-  @functools.wraps(make_agent)
-  def make(config: Any, spec: types.EnvironmentSpec) -> types.Agent:
-    try:
-      hash(config)
-    except TypeError:
-      return make_agent(config, spec)
-    return once(config, spec)
-
-  return make
+# Equal arguments return the same agent, whose programs are then compiled once: JAX
+# compares functions by identity. A process keeps this many; configs must be hashable.
+cached = functools.lru_cache(16)
 
 
 def make_agent(

@@ -18,14 +18,14 @@ actions in a tied vote.
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import dm_env
 import jax
 import jax.numpy as jnp
 
 from explorax import ranges
-from explorax.environments import specs
+from explorax.environments import encodings, specs
 from explorax.exploration import schedules
 
 # A pytree of arrays.
@@ -240,16 +240,8 @@ Rows = Mapping[str, Array]  # Column name → values.
 InitialPriority = Callable[[Rows, Array], jax.Array]
 
 
-class Encoding(Protocol):
-  """How observations are stored: they are encoded once, on arrival."""
-
-  spec: dm_env.specs.Array
-
-  def __call__(self, observation: Any) -> Any: ...
-
-  def on_device(self, observation: jax.Array) -> jax.Array:
-    """The same for jitted functions."""
-    ...
+# How observations are stored: they are encoded once, on arrival.
+Encoding = encodings.OneHotIndex | encodings.Dense
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ class E3B(types.Bonus):
     lifelong, end = self._build_lifelong(observation_spec, num_actions)
 
     def observe(
-      weights: Any, root: jax.Array, observation: jax.Array
+      weights: Any, root: jax.Array, observation: jax.Array, *_: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
       features = models.embed(weights, observation[None])[0]
       return exploration.elliptical_bonus(root, features)
@@ -65,7 +65,7 @@ class E3B(types.Bonus):
       moments = exploration.update_moments(moments, r_int, inputs.mask)
       return exploration.over_deviation(moments, r_int), (moments, inner)
 
-    acting = types.of_observations(
+    acting = types.Acting(
       new_ellipsoid,
       begin_episode=lambda root: new_ellipsoid(),
       observe=observe,

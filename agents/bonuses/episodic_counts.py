@@ -24,12 +24,15 @@ def make_acting(
   num_states, state_of = counts.make_states(observation_spec, num_buckets)
 
   def observe(
-    weights: tuple[()], state: exploration.EpisodicCounts, observation: jax.Array
+    weights: tuple[()],
+    state: exploration.EpisodicCounts,
+    observation: jax.Array,
+    *_: jax.Array,
   ) -> tuple[jax.Array, exploration.EpisodicCounts]:
     visits, state = exploration.count_episodic_visit(state, state_of(observation))
     return value(visits), state
 
-  return types.of_observations(
+  return types.Acting(
     lambda: exploration.init_episodic_counts(num_states),
     exploration.clear_episodic_counts,
     observe,

@@ -112,7 +112,7 @@ class NeverGiveUp(types.Bonus):
       )
       optimizers["predictor"] = self._adam(self.rnd_learning_rate)
     training = ngu_training.Training(f, rnd, optimizers, look, self.num_frames)
-    acting = types.of_observations(
+    acting = types.Acting(
       init=self._init,
       begin_episode=self._begin_episode,
       observe=self._make_observe(f, rnd, observation_spec),
@@ -165,6 +165,7 @@ class NeverGiveUp(types.Bonus):
       weights: ngu_training.Weights,
       state: ActorState,
       observation: jax.Array,
+      *_: jax.Array,
     ) -> tuple[jax.Array, ActorState]:
       r_int, memory = exploration.episodic_novelty(
         state.memory,

@@ -66,10 +66,13 @@ class PseudoCounts(types.Bonus):
       )
 
     def observe(
-      weights: tuple[()], model: exploration.DensityModel, observation: jax.Array
+      weights: tuple[()],
+      model: exploration.DensityModel,
+      observation: jax.Array,
+      *_: jax.Array,
     ) -> tuple[jax.Array, exploration.DensityModel]:
       gain, model = exploration.observe_picture(model, picture(observation))
       return exploration.pseudo_count_bonus(gain), model
 
-    acting = types.of_observations(init, begin_episode=None, observe=observe)
+    acting = types.Acting(init, begin_episode=None, observe=observe)
     return types.IntrinsicReward("destination", acting)

@@ -40,7 +40,10 @@ class RE3(types.Bonus):
     )
 
     def observe(
-      weights: Any, memory: exploration.EpisodicMemory, observation: jax.Array
+      weights: Any,
+      memory: exploration.EpisodicMemory,
+      observation: jax.Array,
+      *_: jax.Array,
     ) -> tuple[jax.Array, exploration.EpisodicMemory]:
       embedding = features.apply(weights, observation[None])[0]
       return exploration.nearest_distance(memory, embedding, self.num_neighbors)
@@ -51,7 +54,7 @@ class RE3(types.Bonus):
       moments = exploration.update_moments(moments, inputs.stored, inputs.mask)
       return jnp.log1p(exploration.over_deviation(moments, inputs.stored)), moments
 
-    acting = types.of_observations(
+    acting = types.Acting(
       lambda: exploration.init_episodic_memory(
         self.memory_capacity, self.embedding_size
       ),

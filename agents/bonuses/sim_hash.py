@@ -33,14 +33,14 @@ class SimHash(types.Bonus):
     )
 
     def observe(
-      weights: Any, counts: jax.Array, observation: jax.Array
+      weights: Any, counts: jax.Array, observation: jax.Array, *_: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
       code = projection.apply(weights, observation[None])[0] > 0
       bucket = exploration.hash_observation(code, self.num_buckets)
       counts = exploration.count_visit(counts, bucket, jnp.int32(0))
       return exploration.count_bonus(counts, bucket, jnp.int32(0), 0.0), counts
 
-    acting = types.of_observations(
+    acting = types.Acting(
       lambda: exploration.init_counts(self.num_buckets, 1),
       begin_episode=None,
       observe=observe,

@@ -111,28 +111,6 @@ class Acting(NamedTuple):
   refresh: Callable[[Any, Any], Any] | None = None
 
 
-def of_observations(
-  init: Callable[[], Any],
-  begin_episode: Callable[[Any], Any] | None,
-  observe: Callable[[Any, Any, jax.Array], tuple[jax.Array, Any]],
-  training: Training | None = None,
-  refresh: Callable[[Any, Any], Any] | None = None,
-) -> Acting:
-  """The half whose value is of x_t alone, also on an episode's last row.
-
-  Args:
-    init, begin_episode, training, refresh: as in `Acting`.
-    observe: (weights, state, x_t) → (value, state).
-  """
-
-  def observe_row(
-    weights: Any, state: Any, observation: jax.Array, *action_and_last: jax.Array
-  ) -> tuple[jax.Array, Any]:
-    return observe(weights, state, observation)
-
-  return Acting(init, begin_episode, observe_row, training, refresh)
-
-
 class Learning(NamedTuple):
   """The half that is computed in the learner, with the current networks.
 

@@ -21,7 +21,8 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
   values = values_lib.make_values(config, encoding.spec, num_actions, knows_r_int)
   on_rows, at_first = _stored(config, bonus)
   has_priorities = config.priority_eta is not None and config.priority_exponent > 0
-  of_priorities = (*on_rows, *_predicted(config)) if has_priorities else ()
+  predicted = ("q",) if config.target.atoms is None else ("q", "logits")
+  of_priorities = (*on_rows, *predicted) if has_priorities else ()
   stored = {*on_rows, *at_first, *of_priorities}
 
   def make_actor(evaluation: bool) -> types.ActorCore:
@@ -51,11 +52,6 @@ def make_agent(config: config_lib.QConfig, spec: types.EnvironmentSpec) -> types
     refresh=refresh,
     initial_priority=initial_priority,
   )
-
-
-def _predicted(config: config_lib.QConfig) -> tuple[str, ...]:
-  """The extras with the actor's predictions, by the names of `values.Prediction`."""
-  return ("q",) if config.target.atoms is None else ("q", "logits")
 
 
 def _stored(

@@ -56,10 +56,6 @@ class WindowAdder(adders.Adder):
 
   def add_first(self, timestep: dm_env.TimeStep) -> None:
     """Starts an episode; an unfinished one is ended first."""
-    if not timestep.first():
-      raise ValueError(
-        f"add_first got a timestep of type {timestep.step_type!r}; it must be FIRST."
-      )
     self.reset()
     self._observation = timestep.observation
 
@@ -70,8 +66,6 @@ class WindowAdder(adders.Adder):
     extras: Mapping[str, Any] = (),  # type: ignore[assignment]
   ) -> None:
     """Appends row t: the action taken on x_t, and its results."""
-    if self._observation is None:
-      raise ValueError("add was called before add_first; start an episode first.")
     reward, discount = next_timestep.reward, next_timestep.discount
     self._append(dict(extras), action, reward, discount, mask=1.0)
     self._observation = next_timestep.observation

@@ -114,8 +114,6 @@ class MemoryReplay:
   def sample(self) -> tuple[np.ndarray, types.Sample]:
     """Draws a batch: (keys uint64 `[B]` for `update_priorities`, the Sample)."""
     num, batch = self.num_windows, self._spec.batch_size
-    if num == 0:
-      raise ValueError("replay is empty; wait until the adder has made a window.")
     if self._priorities is None or not self._priorities.total > 0:
       slots = self._rng.integers(0, num, batch)
       probabilities = np.full(batch, 1.0 / num, np.float32)

@@ -29,10 +29,11 @@ class Layout:
   """Where columns are in records of int32 words; equal columns make equal layouts."""
 
   def __init__(self, columns: ColumnSpecs):
-    self._columns = tuple(columns.items())
+    self.columns = dict(columns)
+    self._key = tuple(columns.items())
     self._starts: dict[str, int] = {}
     self.num_words = 0
-    for name, (shape, dtype) in self._columns:
+    for name, (shape, dtype) in columns.items():
       self._starts[name] = self.num_words
       self.num_words += -(-math.prod(shape) * dtype.itemsize // 4)
     self._record = np.dtype(
@@ -44,15 +45,11 @@ class Layout:
       }
     )
 
-  @property
-  def columns(self) -> ColumnSpecs:
-    return dict(self._columns)
-
   def __eq__(self, other: object) -> bool:
-    return isinstance(other, Layout) and self._columns == other._columns
+    return isinstance(other, Layout) and self._key == other._key
 
   def __hash__(self) -> int:
-    return hash(self._columns)
+    return hash(self._key)
 
   def pack(self, row: Mapping[str, Any]) -> np.ndarray:
     """The columns of one row → int32 `[num_words]`."""
@@ -65,7 +62,7 @@ class Layout:
   def pack_on_device(self, rows: Mapping[str, jax.Array]) -> jax.Array:
     """Columns `[N, *shape]` → int32 `[N, num_words]`."""
     words = []
-    for name, (_, dtype) in self._columns:
+    for name, (_, dtype) in self.columns.items():
       values = rows[name].astype(dtype)
       values = jnp.reshape(values, (len(values), -1))
       ratio = 4 // dtype.itemsize

@@ -33,7 +33,7 @@ class SumTree:
       self.nodes[nodes] = self.nodes[2 * nodes] + self.nodes[2 * nodes + 1]
 
   def sample(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Draws leaves in proportion to their values.
+    """Draws leaves in proportion to their values, of which one is not 0.
 
     Args:
       uniforms: `[B]`, in [0, 1).
@@ -42,8 +42,6 @@ class SumTree:
       int64 leaf indices `[B]`, and float32 probabilities `[B]`.
     """
     total = self.nodes[1]
-    if not total > 0:
-      raise ValueError("all priorities are 0, so no window can be drawn from replay.")
     nodes = np.ones(len(uniforms), np.int64)
     rest = uniforms * total
     while nodes[0] < self._leaves:

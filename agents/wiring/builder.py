@@ -81,7 +81,7 @@ class Builder:
       max_steps: environment steps of the run, for the memory that is reserved.
 
     Raises:
-      ImportError: if Reverb cannot be imported, with what to do about it.
+      ImportError: see `import_reverb_replay`.
     """
     if backend == "memory":
       return memory_replay.MemoryReplay(self._agent, seed, max_steps)

@@ -1,4 +1,4 @@
-"""A bonus around a gymnasium environment, or a vector of them.
+"""A bonus around a vector of gymnasium environments.
 
 from explorax.agents.bonuses import rnd
 from explorax.agents.bonuses.wrappers import gymnasium_wrapper
@@ -7,7 +7,6 @@ envs = gymnasium_wrapper.BonusVectorWrapper(envs, rnd.RND(), beta=0.1)
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import vector
 
@@ -16,47 +15,15 @@ from explorax.agents.bonuses import types
 from explorax.agents.bonuses.wrappers import online
 
 
-class BonusWrapper(gymnasium.Wrapper):
-  """Adds β r_int to the reward of each step of one environment.
-
-  `info` of each step has `extrinsic_reward`, the environment's without any bonus, and
-  `intrinsic_reward`, r_int without β. A bonus of the destination (novelty) rewards the
-  step that arrives there; one of the source or the transition, the step from there.
-  `bonus` is the `online.OnlineBonus`, which can be saved and loaded.
-  """
-
-  def __init__(
-    self,
-    env: gymnasium.Env,
-    bonus: types.Bonus,
-    beta: exploration.Setting,
-    **settings: Any,
-  ):
-    """Wraps an environment; `settings` and errors are those of `OnlineBonus`."""
-    super().__init__(env)
-    self.bonus = online.OnlineBonus(
-      bonus, env.observation_space, env.action_space, beta=beta, **settings
-    )
-
-  def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-    observation, info = self.env.reset(**kwargs)
-    self.bonus.begin([observation])
-    return observation, info
-
-  def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-    observation, reward, terminated, truncated, info = self.env.step(action)
-    added, r_int = self.bonus.step([action], [observation], [terminated or truncated])
-    reward = float(reward)
-    info = {"extrinsic_reward": reward, **info, "intrinsic_reward": float(r_int[0])}
-    return observation, reward + float(added[0]), terminated, truncated, info
-
-
 class BonusVectorWrapper(vector.VectorWrapper):
-  """Adds β r_int to the rewards of a vector of environments.
+  """Adds β r_int to the reward of each step.
 
-  As `BonusWrapper`; `info` has arrays `[N]` of both rewards, with the masks
-  `_extrinsic_reward` and `_intrinsic_reward`. `OnlineBonus` says what the environments
-  share. In the three modes of resets:
+  `info` has the arrays `[N]` `extrinsic_reward`, the environments' without any bonus,
+  and `intrinsic_reward`, r_int without β, with the masks `_extrinsic_reward` and
+  `_intrinsic_reward`. A bonus of the destination (novelty) rewards the step that
+  arrives there; one of the source or the transition, the step from there. `bonus` is
+  the `online.OnlineBonus`, which says what the environments share, and can be saved
+  and loaded. In the three modes of resets:
 
   - NEXT_STEP: the step after an episode's end, in which the action is ignored, has an
     r_int of 0, nothing is learnt from it, and it is masked in `info`.

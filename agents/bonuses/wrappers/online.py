@@ -97,14 +97,7 @@ class OnlineBonus:
       ValueError: if the bonus cannot take the observations, if they may be MiniGrid's
         and `view` is None, or if `update_period` is below 1.
       TypeError: if the observations are no single array, or the bonus needs an agent.
-      RuntimeError: in a process that was forked after JAX had run.
     """
-    if _first_process() != os.getpid():
-      raise RuntimeError(
-        "a bonus cannot be computed in a process that was forked after JAX had run, "
-        'because JAX hangs there; start processes with context="spawn", or put one '
-        "wrapper around the vector of environments."
-      )
     if update_period < 1:
       raise ValueError(f"update_period is {update_period}; it must be at least 1.")
     spec, self._encode = observations_lib.make_encoding(observation_space, view)
@@ -427,12 +420,6 @@ class OnlineBonus:
     if self._learning is not None:
       _, learning = self._learned(learning, rows, action, stored, ones)
     return types.LearnerState(learning, training)
-
-
-@functools.cache
-def _first_process() -> int:
-  """The process in which the first bonus was made; its forks have this number, too."""
-  return os.getpid()
 
 
 def _windows_of(action: jax.Array) -> jax.Array:

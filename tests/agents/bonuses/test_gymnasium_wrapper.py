@@ -1,6 +1,5 @@
 """Bonuses around gymnasium's environments, stepped by a plain loop."""
 
-import collections
 import importlib.util
 import sys
 import types
@@ -16,7 +15,6 @@ from explorax.agents.bonuses import (
   e3b,
   ngu,
   rnd,
-  tdu,
 )
 from explorax.agents.bonuses.wrappers import gymnasium_wrapper
 
@@ -55,47 +53,6 @@ class Line(gymnasium.Env):
       self._time == self._length,
       {"place": self.place},
     )
-
-
-def play(env, actions):
-  """(rewards, intrinsic rewards), with resets where episodes end."""
-  env.reset(seed=0)
-  rewards, intrinsic = [], []
-  for action in actions:
-    _, reward, terminated, truncated, info = env.step(action)
-    assert info["extrinsic_reward"] == 1.0 and "place" in info
-    rewards.append(reward)
-    intrinsic.append(info["intrinsic_reward"])
-    if terminated or truncated:
-      env.reset()
-  return np.array(rewards), np.array(intrinsic)
-
-
-@pytest.mark.parametrize("start", [0, 3])
-def test_counts_are_those_of_a_table_over_all_episodes(start):
-  actions = np.random.default_rng(0).integers(2, size=50)
-  env = gymnasium_wrapper.BonusWrapper(Line(start), counts.Counts(), beta=0.5)
-  rewards, intrinsic = play(env, start + actions)
-  visits, place, expected = collections.Counter(), 0, []
-  for step, action in enumerate(actions):
-    if step % 20 == 0:
-      place = 0
-    visits[place, action] += 1
-    expected.append((visits[place, action] + 0.01) ** -0.5)
-    place = min(max(place + 2 * action - 1, 0), 9)
-  np.testing.assert_allclose(intrinsic, expected, rtol=1e-5)
-  np.testing.assert_allclose(rewards, 1 + 0.5 * intrinsic, rtol=1e-6)
-
-
-def test_bonuses_of_values_and_observations_of_parts_are_refused():
-  with pytest.raises(TypeError, match="TDUncertainty is a bonus of an agent's values"):
-    gymnasium_wrapper.BonusWrapper(Line(), tdu.TDUncertainty(), beta=1.0)
-  env = Line()
-  env.observation_space = gymnasium.spaces.Dict(a=env.observation_space)
-  with pytest.raises(TypeError, match="join the parts into one"):
-    gymnasium_wrapper.BonusWrapper(env, counts.Counts(), beta=1.0)
-  with pytest.raises(ValueError, match="update_period is 0"):
-    gymnasium_wrapper.BonusWrapper(Line(), rnd.RND(), beta=1.0, update_period=0)
 
 
 class VecEnvWrapper:
@@ -223,19 +180,6 @@ def test_all_modes_of_resets_give_the_same_bonus(bonus, lengths, modes, sb3_wrap
     np.testing.assert_array_equal(other, results[0])
 
 
-def test_small_images_of_bytes_need_a_view():
-  env = Line()
-  env.observation_space = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
-  wrap = gymnasium_wrapper.BonusWrapper
-  with pytest.raises(ValueError, match="pass view='minigrid' or view='array'"):
-    wrap(env, counts.Counts(), 1.0)
-  for view in ("minigrid", "array"):
-    wrap(env, counts.Counts(), 1.0, view=view)
-  for other, view in ((env, "grid"), (Line(dense=True), "minigrid")):
-    with pytest.raises(ValueError, match=f"view is '{view}', and observations are"):
-      wrap(other, counts.Counts(), 1.0, view=view)
-
-
 def test_the_mode_of_resets_is_said_by_metadata_or_the_argument():
   actions = np.random.default_rng(0).integers(2, size=(20, 2))
   makers = [lambda n=n: Line(dense=True, length=n) for n in (4, 7)]
@@ -253,26 +197,6 @@ def test_the_mode_of_resets_is_said_by_metadata_or_the_argument():
       with pytest.raises(ValueError, match="have no autoreset_mode"):
         gymnasium_wrapper.BonusVectorWrapper(envs, counts.Counts(), 0.5)
   np.testing.assert_array_equal(*results)
-
-
-def test_an_environment_that_resets_itself_begins_an_episode():
-  """In a wrapper inside, in the step after an episode's end."""
-  bonus = ngu.NeverGiveUp(states="random", rnd=False, memory_capacity=20)
-  actions, results = [1, 1, 0, 1, 1], []
-  for resets_itself in (False, True):
-    env = Line(dense=True, length=5)
-    if resets_itself:
-      env = gymnasium.wrappers.Autoreset(env)
-    env = gymnasium_wrapper.BonusWrapper(env, bonus, beta=1.0)
-    env.reset()
-    for episode in range(3):
-      if episode and resets_itself:
-        _, reward, _, _, info = env.step(0)
-        assert reward == info["extrinsic_reward"] == info["intrinsic_reward"] == 0
-      elif episode:
-        env.reset()
-      results.append([env.step(action)[4]["intrinsic_reward"] for action in actions])
-  assert results[:3] == results[3:]
 
 
 @pytest.mark.parametrize("kind", [vector.AutoresetMode.NEXT_STEP, SAME_STEP, "sb3"])

@@ -2,8 +2,6 @@
 
 import collections
 import dataclasses
-import multiprocessing
-import sys
 
 import chex
 import gymnasium
@@ -20,6 +18,7 @@ from explorax.agents.bonuses import (
   ngu,
   re3,
   rnd,
+  tdu,
   types,
 )
 from explorax.agents.bonuses.wrappers import online
@@ -153,23 +152,47 @@ def test_values_over_a_deviation_begin_with_the_first_update():
   assert (plain[3:].std() / 3 < deviations).all() and (deviations < plain.max()).all()
 
 
-def test_counts_are_of_all_environments():
+@pytest.mark.parametrize("start", [0, 3])
+def test_counts_are_of_all_environments(start):
   bonus = online.OnlineBonus(
-    counts.Counts(), gymnasium.spaces.Discrete(5), gymnasium.spaces.Discrete(2), 3
+    counts.Counts(),
+    gymnasium.spaces.Discrete(5, start=start),
+    gymnasium.spaces.Discrete(2, start=start),
+    3,
   )
   visits, rng = collections.Counter(), np.random.default_rng(0)
-  states, ended = rng.integers(5, size=3), np.zeros(3, bool)
+  states, ended = start + rng.integers(5, size=3), np.zeros(3, bool)
   bonus.begin(states)
   for _ in range(20):
-    actions, done = rng.integers(2, size=3), rng.random(3) < 0.2
+    actions, done = start + rng.integers(2, size=3), rng.random(3) < 0.2
     expected = np.zeros(3)
     for i in np.flatnonzero(~ended):
       visits[states[i], actions[i]] += 1
       expected[i] = (visits[states[i], actions[i]] + 0.01) ** -0.5
-    states = rng.integers(5, size=3)
+    states = start + rng.integers(5, size=3)
     _, r_int = bonus.step(actions, states, done)
     np.testing.assert_allclose(r_int, expected, rtol=1e-5)
     ended = done & ~ended
+
+
+BYTES = gymnasium.spaces.Box(0, 255, (7, 7, 3), np.uint8)
+NUMBERS = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+
+@pytest.mark.parametrize(
+  ("bonus", "space", "settings", "message"),
+  [
+    (tdu.TDUncertainty(), NUMBERS, {}, "TDUncertainty is a bonus of an agent's values"),
+    (SMALL_RND, gymnasium.spaces.Dict(a=NUMBERS), {}, "join the parts into one"),
+    (SMALL_RND, NUMBERS, {"update_period": 0}, "update_period is 0"),
+    (SMALL_RND, NUMBERS, {"view": "minigrid"}, "view is 'minigrid', and observations"),
+    (SMALL_RND, BYTES, {"view": "grid"}, "view is 'grid', and observations are"),
+    (SMALL_RND, BYTES, {}, "pass view='minigrid' or view='array'"),
+  ],
+)
+def test_what_a_bonus_cannot_take_is_refused(bonus, space, settings, message):
+  with pytest.raises((TypeError, ValueError), match=message):
+    online.OnlineBonus(bonus, space, gymnasium.spaces.Discrete(2), **settings)
 
 
 def test_normalised_values_are_over_the_deviation_so_far():
@@ -266,22 +289,3 @@ def test_observations_that_grow_are_not_clipped_for_long(scale):
   for t in range(8):
     bonus.step([0] * 3, np.full((3, 2), scale * 10.0 ** min(t, 4)), [False] * 3)
   np.testing.assert_allclose(bonus._observation, scale * 1e4, rtol=1e-6)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="forks")
-def test_a_forked_process_is_refused():
-  """JAX would hang there."""
-  make(SMALL_RND)
-
-  def in_child(connection):
-    try:
-      make(SMALL_RND)
-    except RuntimeError as error:
-      connection.send(str(error))
-
-  context = multiprocessing.get_context("fork")
-  here, there = context.Pipe()
-  process = context.Process(target=in_child, args=(there,), daemon=True)
-  process.start()
-  assert here.poll(60) and 'context="spawn"' in here.recv()
-  process.join()

@@ -57,25 +57,6 @@ def test_leaves_without_mass_are_never_drawn():
   assert set(tree.sample(uniforms)[0].tolist()) <= {1, 4}
 
 
-def test_rounding_never_leads_beyond_the_last_leaf():
-  rng = np.random.default_rng(0)
-  almost_one = np.full(1, np.nextafter(1.0, 0.0))
-  for capacity in (3, 5, 9, 100):
-    tree = sum_tree.SumTree(capacity)
-    tree.set(np.arange(capacity), rng.random(capacity) * 10.0 ** rng.integers(-9, 9))
-    assert tree.sample(almost_one)[0][0] == capacity - 1
-
-
-def test_drawing_without_priorities_is_refused():
-  tree = sum_tree.SumTree(4)
-  with pytest.raises(ValueError, match="all priorities are 0"):
-    tree.sample(np.array([0.5]))
-  tree.set(np.array([2]), np.array([1.0]))
-  tree.set(np.array([2]), np.array([0.0]))
-  with pytest.raises(ValueError, match="all priorities are 0"):
-    tree.sample(np.array([0.5]))
-
-
 @pytest.mark.parametrize("worst", [np.nan, np.inf, -1.0])
 def test_refuses_invalid_priorities(worst):
   tree = sum_tree.SumTree(4)
