@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents import types
 from explorax.agents.bonuses import (
-  counts,
   tdu,
 )
 from explorax.agents.q import agent as q_agent
@@ -81,33 +79,3 @@ def test_an_impossible_combination_is_refused(changes, field):
 def test_a_config_without_an_agent_is_refused(config, words):
   with pytest.raises(ValueError, match=words):
     MAKE_AGENT[type(config)](config, SPEC)
-
-
-def test_the_replay_that_a_config_declares():
-  config = Q(
-    replay_capacity=50,
-    min_replay_size=7,
-    batch_size=5,
-    updates_per_step=0.5,
-    n_step=3,
-    priority_exponent=0.4,
-    mask_prob=0.5,
-    bonus=counts.Counts(),
-    actor_update_period=4,
-    num_members=2,
-  )
-  agent = q_agent.make_agent(config, SPEC)
-  assert agent.replay == types.ReplaySpec(
-    capacity=50,
-    min_size=7,
-    batch_size=5,
-    updates_per_step=0.5,
-    length=1,
-    bootstrap=3,
-    priority_exponent=0.4,
-    extras=("r_int",),
-    first_row_extras=("bootstrap_mask",),
-  )
-  assert agent.actor_update_period == 4
-  assert agent.extras_spec["bootstrap_mask"].shape == (2,)
-  assert agent.policy_names == ("policy", "policy")

@@ -1,10 +1,8 @@
-"""Invalid ReplaySpecs are refused; bonuses are aligned with transitions."""
+"""Invalid ReplaySpecs are refused."""
 
-import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.agents.bonuses import scaling
 
 pytestmark = pytest.mark.ops
 
@@ -24,11 +22,3 @@ def test_refuses(changes, message):
   with pytest.raises(ValueError) as caught:
     types.ReplaySpec(**{**USUAL, **changes})
   assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("shape", [(4,), (4, 3)])
-def test_align_intrinsic(shape):
-  r_int = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-  for end, offset in (("source", 0), ("transition", 0), ("destination", 1)):
-    aligned = np.asarray(scaling.align(r_int, end))
-    np.testing.assert_array_equal(aligned, r_int[offset : offset + 3])

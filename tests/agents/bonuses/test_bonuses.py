@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax.agents.bonuses import counts, infogain, qu, rnd, td_error, tdu
+from explorax.agents.bonuses import counts, infogain, qu, rnd
 from explorax.agents.bonuses import types as bonus_types
 from explorax.environments import encodings, specs
 
@@ -41,31 +41,12 @@ def compute(bonus: bonus_types.Bonus, given: bonus_types.Inputs) -> np.ndarray:
   return np.asarray(r_int)
 
 
-def test_td_uncertainty():
-  # Deviations of −1, 0, 1 and of −2, 0, 2, over K − 1 = 2.
-  td = [[1.0, 0.0], [2.0, 2.0], [3.0, 4.0]]
-  r_int = compute(tdu.TDUncertainty(), inputs(td, np.zeros((3, 2, 2)), (0, 1)))
-  np.testing.assert_allclose(r_int, [1.0, 2.0], rtol=1e-6)
-
-
 def test_q_uncertainty_is_of_the_action_taken():
   q = np.zeros((2, 2, 2))
   q[:, 0] = [[0.0, 9.0], [2.0, -9.0]]
   q[:, 1] = [[9.0, 1.0], [-9.0, 5.0]]
   r_int = compute(qu.QUncertainty(), inputs(np.zeros((2, 2)), q, (0, 1)))
   np.testing.assert_allclose(r_int, [np.sqrt(2), np.sqrt(8)], rtol=1e-6)
-
-
-def test_absolute_td_error_is_that_of_the_members_without_the_bonus():
-  r_int = compute(
-    td_error.AbsoluteTDError(), inputs([[-1.5, 2.0]], np.zeros((1, 2, 2)), (0, 1))
-  )
-  np.testing.assert_allclose(r_int, [1.5, 2.0])
-  r_int = compute(
-    td_error.AbsoluteTDError(),
-    inputs([[-1.0, 2.0], [3.0, 0.0]], np.zeros((2, 2, 2)), (0, 1)),
-  )
-  np.testing.assert_allclose(r_int, [2.0, 1.0])
 
 
 def test_infogain():

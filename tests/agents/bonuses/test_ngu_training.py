@@ -49,12 +49,6 @@ def test_inverse_dynamics_and_the_predictor_are_learnt(learned):
   assert_moved(start.predictor, end.predictor)
 
 
-def test_the_random_target_never_moves(learned):
-  _, start, end, _ = learned
-  assert_same(start.target, end.target)
-  assert any(np.any(x) for x in leaves(start.target))
-
-
 def test_actors_get_f_and_both_networks_but_not_h(learned):
   bonus, _, end, _ = learned
   weights = bonus.training.weights(end)

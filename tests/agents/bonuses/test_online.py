@@ -139,19 +139,6 @@ def test_an_environment_is_as_if_alone_where_nothing_is_shared():
   np.testing.assert_allclose(together[:, [1]], alone, rtol=2e-5)
 
 
-def test_values_over_a_deviation_begin_with_the_first_update():
-  """A deviation of a few values would make spikes."""
-  learnt, plain = (
-    play(make(rnd.RND((5,), 4, normalisation=x, decay=None)), range(20))
-    for x in ("deviation", "none")
-  )
-  assert not learnt[:3].any() and not plain[:3].any()
-  deviations = plain[3:] / learnt[3:]  # The same for all environments.
-  np.testing.assert_allclose(deviations, deviations[:, :1].repeat(3, 1), rtol=1e-4)
-  # Of nine earlier values at least, which lie around this step's.
-  assert (plain[3:].std() / 3 < deviations).all() and (deviations < plain.max()).all()
-
-
 @pytest.mark.parametrize("start", [0, 3])
 def test_counts_are_of_all_environments(start):
   bonus = online.OnlineBonus(

@@ -51,14 +51,7 @@ def test_one_hot_observations_are_levels_of_one_pixel():
   assert observe(bonus, jnp.array([3], jnp.int32), last=True)[0] == rewards[0]
 
 
-@pytest.mark.parametrize(
-  "spec",
-  [
-    dm_env.specs.Array((4,), np.float32),
-    dm_env.specs.Array((8, 6), np.uint8),
-    specs.CategoricalImage((8, 6, 1), (("object", 4),)),
-  ],
-)
-def test_refuses_other_observations(spec):
+def test_refuses_other_observations():
+  spec = specs.CategoricalImage((8, 6, 1), (("object", 4),))
   with pytest.raises(ValueError, match=r"PseudoCounts supports images .* use another"):
     SMALL.build(spec, 3)

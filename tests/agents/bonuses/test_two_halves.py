@@ -259,61 +259,25 @@ def test_equal_models_do_not_disagree():
   assert np.all(r_int > 0)
 
 
-# Whole updates, against float64.
+# Updates, against float64.
 
 
 class Reference:
-  """Double layers of a DQN and of its bonus, and their optimisers, in numpy."""
+  """A bonus's parameters, and Adam, in numpy."""
 
-  def __init__(self, config, state, adam, gradient_of):
-    self.config, self.gradient_of = config, gradient_of
-    (w_0, b_0), (w_1, b_1) = (
-      [np.array(layer[x][0], np.float64) for x in ("w", "b")]
-      for layer in (*state.params.torso.values(), *state.params.heads.values())
-    )
-    if w_0.ndim == 1:  # A single member's torso has no axis of members.
-      (layer,) = state.params.torso.values()
-      w_0, b_0 = (np.array(layer[x], np.float64) for x in ("w", "b"))
-    self.q = {"w_0": w_0, "b_0": b_0, "w_1": w_1, "b_1": b_1}
-    self.target = dict(self.q)
-    self.bonus, self.fixed = self.parts(state.bonus_state.learning)
-    self.adams = adam(self.q, 0.999, 1e-2), adam(self.bonus)
+  def __init__(self, state, adam, gradient_of):
+    self.params, self.fixed = self.parts(state)
+    self.adam, self.gradient_of = adam(self.params), gradient_of
 
-  def update(self, rows: dict[str, np.ndarray]) -> tuple[float, float]:
-    """The loss and the mean bonus, before the update of both."""
-    x, action, n = rows["observation"], rows["action"], self.config.n_step
-    real = rows["mask"][:, :n]
-    r_int = self.r_int(self.bonus, x, action, rows["stored_bonus"]) * real
-    targets = np.zeros(len(x))
-    for b in range(len(x)):
-      scale, t = 1.0, 0
-      while t < n and real[b, t]:
-        targets[b] += scale * (rows["reward"][b, t] + self.config.beta * r_int[b, t])
-        scale *= 0.99 * rows["discount"][b, t]
-        t += 1
-      targets[b] += scale * perceptron(x[b, t], *self.target.values()).max()
-
-    def q_loss(q):
-      values = perceptron(x[:, 0], *q.values())[np.arange(len(x)), action[:, 0]]
-      return 0.5 * np.mean((targets - values) ** 2)
-
-    def bonus_loss(params):
-      return np.sum(self.losses(params, x, action) * real) / real.sum()
-
-    loss = q_loss(self.q)
-    self.q, self.bonus = (
-      adam.step(params, self.clipped(function, params, limit), rate)
-      for adam, params, function, limit, rate in (
-        (self.adams[0], self.q, q_loss, np.inf, 0.05),
-        (self.adams[1], self.bonus, bonus_loss, 40.0, self.rate),
-      )
-    )
-    return loss, r_int.sum() / real.sum()
-
-  def clipped(self, loss, params, limit):
-    gradients = {name: self.gradient_of(loss, params, name) for name in params}
+  def update(self, x, action, stored) -> np.ndarray:
+    """r_int `[B, 1]` of windows `[B, 2, ...]`, before the update."""
+    r_int = self.r_int(self.params, x, action, stored)
+    loss = lambda params: np.mean(self.losses(params, x, action))  # noqa: E731
+    gradients = {n: self.gradient_of(loss, self.params, n) for n in self.params}
     norm = np.sqrt(sum((g**2).sum() for g in gradients.values()))
-    return {name: g * min(1.0, limit / norm) for name, g in gradients.items()}
+    gradients = {n: g * min(1.0, 40.0 / norm) for n, g in gradients.items()}
+    self.params = self.adam.step(self.params, gradients, self.rate)
+    return r_int
 
 
 class OfNovelD(Reference):
@@ -369,45 +333,19 @@ class OfICM(Reference):
 
 
 @pytest.mark.parametrize(("name", "reference"), [("novel_d", OfNovelD), ("icm", OfICM)])
-def test_three_updates(
-  make_config, compiled, make_sample, adam, gradient_of, name, reference
-):
-  config = make_config(
-    bonus=BONUSES[name],
-    beta=0.7,
-    n_step=2,
-    optimizer_eps=1e-2,
-    learning_rate=0.05,
-    target_update_period=100,
-  )
-  init, update = compiled(config)
-  state = init(KEY)
-  expected = reference(config, state, adam, gradient_of)
-  for seed in range(3):
-    stored = np.random.default_rng(seed).integers(0, 2, (6, 3))
-    sample = make_sample(seed, config, stored_bonus=stored)
-    rows = {k: np.asarray(v, np.float64) for k, v in sample.rows.items()}
-    loss, r_int = expected.update({**rows, "action": sample.rows["action"]})
-    state, output = update(state, sample)
-    np.testing.assert_allclose(output.metrics["loss"], loss, rtol=1e-4)
-    np.testing.assert_allclose(output.metrics["r_int"], r_int, rtol=1e-3)
-    found, _ = expected.parts(state.bonus_state.learning)
-    for key, value in found.items():
-      np.testing.assert_allclose(value, expected.bonus[key], atol=1e-5)
-
-
-def test_without_beta_it_is_the_agent_without_a_bonus(make_config, make_sample, learn):
-  plain_config = make_config()
-  samples = [make_sample(seed, plain_config) for seed in range(3)]
-  plain, _ = learn(plain_config, samples)
-  stored = {"stored_bonus": np.full((6, 2), 0.5)}
-  samples = [make_sample(seed, plain_config, **stored) for seed in range(3)]
-  other, output = learn(make_config(bonus=BONUSES["e3b_rnd"], beta=0.0), samples)
-  assert output.metrics["r_int"] > 0
-  for part in ("params", "target_params", "opt_state"):
-    jax.tree.map(
-      np.testing.assert_array_equal, getattr(plain, part), getattr(other, part)
-    )
+def test_three_updates(adam, gradient_of, name, reference):
+  state, rng = built(name).init(KEY).learning, np.random.default_rng(0)
+  expected = reference(state, adam, gradient_of)
+  for _ in range(3):
+    x = rng.normal(size=(6, 2, D)).astype(np.float32)
+    action, stored = rng.integers(0, A, (6, 2)), rng.integers(0, 2, (6, 2))
+    r_int = expected.update(x.astype(np.float64), action, stored)
+    transitions = make_inputs(x[:, 0], action[:, 0], x[:, 1], stored[:, 1])
+    found, state = compute(name)(state, transitions)
+    np.testing.assert_allclose(found, r_int[:, 0], rtol=1e-3, atol=1e-6)
+    params, _ = expected.parts(state)
+    for key, value in params.items():
+      np.testing.assert_allclose(value, expected.params[key], atol=1e-5)
 
 
 def test_e3bs_embedding_learns_from_the_real_rows(windows, vector_spec):

@@ -23,8 +23,9 @@ TDU = {"num_explorers": 3, "bonus": tdu.TDUncertainty(), "beta": 0.7}
 X = np.random.default_rng(0).normal(size=(8, DIM)).astype(np.float32)
 
 
-@pytest.mark.parametrize("explorers", [{}, TDU], ids=["one epinet", "explorers"])
-@pytest.mark.parametrize("target", [one_step.QLearning(), one_step.DoubleQ()])
+@pytest.mark.parametrize(
+  ("target", "explorers"), [(one_step.QLearning(), {}), (one_step.DoubleQ(), TDU)]
+)
 def test_loss_of_an_update(
   make_config, compiled, make_sample, evaluate, target, explorers
 ):

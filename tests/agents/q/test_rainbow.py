@@ -12,10 +12,7 @@ import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.bonuses import rnd
-from explorax.agents.q import agent as q_agent
-from explorax.agents.targets import categorical, off_policy
-from explorax.environments import specs
+from explorax.agents.targets import categorical
 
 A, N = 3, 5  # Actions and atoms.
 LIMIT = 2.0
@@ -220,34 +217,3 @@ def test_uniform_actions_at_first(make_config, make_agent):
   for evaluation, env_steps in ((False, 10), (True, 0)):
     action, prob = act(agent, evaluation, steps=20, env_steps=env_steps)
     assert len(set(action)) == 1 and np.all(prob == 1.0)
-
-
-IMAGE = specs.EnvironmentSpec(
-  dm_env.specs.BoundedArray((6, 7, 2), np.uint8, 0, 255),
-  dm_env.specs.DiscreteArray(A),
-)
-
-
-@pytest.mark.parametrize(
-  "changes",
-  [
-    {"n_step": 3, "bonus": rnd.RND(), "beta": 0.5},
-    {"n_step": 3, "target": off_policy.Retrace()},
-  ],
-  ids=["bonus", "retrace"],
-)
-def test_frames_are_joined_where_they_are_read(make_config, make_sample, changes):
-  config = make_config(**changes)
-  learner = q_agent.make_agent(config, IMAGE).learner
-  state = jax.jit(learner.init)(jax.random.PRNGKey(0))
-  sample, num_rows = make_sample(0, config), config.n_step + 1
-  rng = np.random.default_rng(0)
-  frames = rng.integers(0, 256, (6, 1 + num_rows, 6, 7, 1), dtype=np.uint8)
-  joined = np.concatenate([frames[:, :-1], frames[:, 1:]], axis=-1)
-  results = [
-    jax.jit(learner.update)(
-      state, sample._replace(rows={**sample.rows, "observation": observation})
-    )
-    for observation in (frames, joined)
-  ]
-  jax.tree.map(np.testing.assert_array_equal, *results)

@@ -1,25 +1,17 @@
 """What windows become: a golden table by hand, and real runs unrolled again."""
 
-import dataclasses
-
 import dm_env
-import fakes
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
-from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.q import predictions, windows
 from explorax.agents.q import values as values_lib
 from explorax.agents.targets import greedy, off_policy
-from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import factory, standard
-from explorax.experiments.presets import r2d2 as r2d2_presets
 
 
 def golden_sample(starts: int) -> types.Sample:
@@ -107,90 +99,3 @@ def test_burn_in_passes_no_gradient_but_at_an_episodes_start(
   whole, _ = unroll(weights, batch.inputs(), batch.core_state, None)
   q = jax.jit(predict)(batch).tm1.q
   np.testing.assert_allclose(q, whole.q[:, :, :-1], rtol=1e-5, atol=1e-6)
-
-
-def test_what_was_acted_is_unrolled_again():
-  """From a stored state, the learner's unroll arrives at the next stored state.
-
-  So the state kept is the one before the window's first row, and what lags (a_{t−1},
-  r_t and r^i_{t−1}) lags by one, in the middle of episodes and at their starts.
-  """
-  period = 3
-  config = dataclasses.replace(
-    r2d2_presets.ATARI,
-    hidden_sizes=(4,),
-    lstm_size=3,
-    head_size=2,
-    prior_scale=0.5,
-    exploration=exploration.EpsilonGreedy(0.5),
-    bonus=ngu.NeverGiveUp(hidden_sizes=(4,), embedding_size=2, memory_capacity=9),
-    beta=0.5,
-    target=off_policy.Retrace(),
-    sequence_length=6,
-    sequence_period=period,
-    burn_in=0,
-    replay_capacity=400,
-    min_replay_size=60,
-    batch_size=64,  # Of 15 windows: all are in it, whatever the sampler draws.
-    actor_update_period=1000,
-  )
-  environment = standard.StandardEnvironment(
-    fakes.FakeEnvironment(
-      episode_length=11,
-      truncate=True,
-      reward=lambda t, action: 0.1 * t + action,
-    )
-  )
-  agent = q_agent.make_agent(config, factory.spec(environment))
-  builder = builder_lib.Builder(agent)
-  store = builder.make_replay_tables("memory", 0)
-  adder = builder.make_adder(store)
-  batches = builder.make_dataset_iterator(store)
-  learner = builder.make_learner(jax.random.PRNGKey(0), batches, store)
-  actor = builder.make_actor(jax.random.PRNGKey(1), learner, [adder])
-  for _ in range(5):
-    timestep = environment.reset()
-    actor.observe_first(timestep)
-    while not timestep.last():
-      action = actor.select_action(timestep.observation)
-      timestep = environment.step(action)
-      actor.observe(action, timestep)
-  _, sample = next(batches)
-  store.close()
-
-  policy = jnp.zeros(config.batch_size, jnp.int32)
-  bonus = config.bonus.build(agent.encoding.spec, 2)
-  batch = windows.make_windows(sample, config, jnp.array([0.9]), policy, bonus)
-  values = values_lib.make_values(config, agent.encoding.spec, 2, knows_r_int=True)
-  (weights,) = learner.get_variables(["params"])
-  assert isinstance(weights, values_lib.Weights)
-  rows = jax.tree.map(lambda x: x[:, :period], batch.inputs())
-  _, arrived = jax.jit(values.unroll)(weights, rows, batch.core_state, None)
-  # Windows of an episode are recognised by their content: time is in the observation.
-  found = 0
-  for b in range(config.batch_size):
-    time = sample.rows["observation"][b, 0, 0]
-    for other in range(config.batch_size):
-      follows = np.allclose(
-        sample.rows["observation"][other, 0], sample.rows["observation"][b, period]
-      ) and np.allclose(
-        sample.rows["r_int"][b, period:-1].sum(),
-        sample.rows["r_int"][other, : -1 - period].sum(),
-      )
-      same_actions = np.array_equal(
-        sample.rows["action"][b, period:], sample.rows["action"][other, :-period]
-      )
-      if follows and same_actions and sample.rows["mask"][b, period]:
-        np.testing.assert_allclose(
-          arrived[b], sample.first["core_state"][other], rtol=1e-4, atol=1e-5
-        )
-        assert (
-          sample.first["previous_action"][other]
-          == (sample.rows["action"][b, period - 1])
-        )
-        found += 1
-    assert (time == 0) == bool(sample.first["starts_episode"][b])
-    if time == 0:
-      np.testing.assert_array_equal(sample.first["core_state"][b], 0)
-      assert sample.rows["r_int"][b, 0] == 0  # The memory was empty.
-  assert found >= 3

@@ -45,18 +45,6 @@ def test_only_one_interface_is_answered(listening):
   assert _is_answered(port, host)
 
 
-def test_connections_inherit_it_and_pass_data(listening):
-  server, host = listening
-  port = server.getsockname()[1]
-  loopback.restrict(port)
-  with socket.create_connection((host, port), timeout=5) as ours:
-    theirs, _ = server.accept()
-    with theirs:
-      ours.sendall(b"x" * 100_000)
-      ours.shutdown(socket.SHUT_WR)
-      assert len(b"".join(iter(lambda: theirs.recv(65536), b""))) == 100_000
-
-
 def _num_instructions(port: int) -> set[int]:
   """Of the filters of this process's sockets at the port."""
   get_filter = 26  # SO_GET_FILTER, whose length counts instructions.

@@ -175,30 +175,6 @@ def test_three_updates_and_their_posteriors(adam, gradient_of):
   assert state.num_updates == 3 and output.priorities.shape == (B,)
 
 
-def test_the_next_action_is_drawn_with_the_posterior():
-  """A wide posterior makes ψ's target random in each update, but not that of Q."""
-  init, update = compiled(make_config())
-  state = init(jax.random.PRNGKey(0))
-  rng = np.random.default_rng(0)
-  target = jax.tree.map(
-    lambda p: jnp.asarray(rng.normal(size=p.shape), p.dtype), state.target_psi
-  )
-  state = state._replace(target_psi=target)
-
-  def outputs(state):
-    return [
-      update(state._replace(num_updates=jnp.int32(n)), make_sample(0))[1].metrics
-      for n in range(4)
-    ]
-
-  wide = outputs(state)
-  assert len({float(metrics["loss"]) for metrics in wide}) > 1
-  assert len({float(metrics["td_error"]) for metrics in wide}) == 1
-  scale = jnp.zeros((D, D), jnp.float32)
-  narrow = outputs(state._replace(posterior=state.posterior._replace(scale=scale)))
-  assert len({float(metrics["loss"]) for metrics in narrow}) == 1
-
-
 def test_the_posterior_counts_what_replay_holds():
   """Ten times as many transitions of the same moments: ten times the evidence."""
   config = make_config(prior_variance=1e6)

@@ -24,6 +24,7 @@ class CoreState(NamedTuple):
   observations: jax.Array
   env_steps: jax.Array
   weights: jax.Array
+  kept: jax.Array
 
 
 def recording_core(traces: list[str], capacity: int = 20) -> types.ActorCore:
@@ -39,6 +40,7 @@ def recording_core(traces: list[str], capacity: int = 20) -> types.ActorCore:
       jnp.zeros((capacity, 2)),
       jnp.zeros((capacity,), jnp.int32),
       jnp.zeros((capacity,)),
+      jnp.zeros((capacity,)),
     )
 
   def select_action(params, timestep, state):
@@ -51,6 +53,7 @@ def recording_core(traces: list[str], capacity: int = 20) -> types.ActorCore:
       state.observations.at[i].set(timestep.observation),
       state.env_steps.at[i].set(params.env_steps),
       state.weights.at[i].set(params.weights["w"]),
+      state.kept.at[i].set(params.weights["kept"]),
     )
     return i % 4, state
 
@@ -69,7 +72,8 @@ class Variables:
   def get_variables(self, names: list[str]) -> list[Any]:
     assert names == ["params"]
     self.num_fetches += 1
-    return [{"w": jnp.float32(self.num_fetches)}]
+    newest = jnp.float32(self.num_fetches)
+    return [{"w": newest, "kept": newest}]
 
 
 class RecordingAdder:
@@ -98,7 +102,11 @@ class RecordingAdder:
 
 
 def make_actor(
-  period: int = 1, adder: Any = None, traces: list[str] | None = None, **kwargs
+  period: int = 1,
+  adders: Any = (),
+  traces: list[str] | None = None,
+  refresh: types.Refresh | None = None,
+  **kwargs,
 ) -> tuple[actor_lib.Actor, Variables]:
   variables = Variables()
   agent = types.Agent(
@@ -110,12 +118,11 @@ def make_actor(
     learner=types.LearnerCore(None, None, None),
     replay=types.ReplaySpec(capacity=1, min_size=1, batch_size=1, updates_per_step=1.0),
     actor_update_period=period,
+    refresh=refresh,
   )
   core = recording_core([] if traces is None else traces)
   key = jax.random.PRNGKey(0)
-  return actor_lib.Actor(
-    agent, core, variables, key, () if adder is None else [adder], **kwargs
-  ), variables
+  return actor_lib.Actor(agent, core, variables, key, adders, **kwargs), variables
 
 
 def timestep(
@@ -156,7 +163,7 @@ def test_the_core_sees_every_timestep_and_the_last():
 
 def test_rows_hold_the_extras_of_their_own_action():
   adder = RecordingAdder()
-  actor, _ = make_actor(adder=adder)
+  actor, _ = make_actor(adders=[adder])
   run_episode(actor, (1.0, 2.0, 3.0))
   run_episode(actor, (4.0, 5.0))
   # (action, reward, discount, next observation, extras): the core's call number tells
@@ -202,3 +209,58 @@ def test_compiles_once():
     actor.observe(action, dm_env.transition(reward, np.ones(2, np.int32)))
   actor.observe(actor.select_action(None), dm_env.termination(0, np.ones(2)))
   assert len(traces) == 1
+
+
+def keep(current: Any, new: Any) -> Any:
+  """A refresh that changes one part of the weights within an episode."""
+  return {"w": new["w"], "kept": current["kept"]}
+
+
+def test_a_part_of_the_weights_changes_only_between_episodes():
+  actor, _ = make_actor(period=2, refresh=keep)
+  run_episode(actor, (0.0, 1.0, 2.0, 3.0, 4.0, 5.0))
+  # Fetched for the first observation, after steps 2 and 4, and for the next episode.
+  run_episode(actor, (0.0, 1.0))
+  state = state_of(actor)
+  np.testing.assert_array_equal(state.weights[:8], [1, 1, 2, 2, 3, 3, 4, 4])
+  np.testing.assert_array_equal(state.kept[:8], [1, 1, 1, 1, 1, 1, 4, 4])
+
+
+@pytest.mark.parametrize("refresh", [None, keep])
+def test_several_environments_are_as_an_actor_in_each(refresh):
+  """Their episodes end at different times, and some wait before they begin another."""
+  ids, lengths = (3, 4, 5), (2, 3, 5)
+  adders = [RecordingAdder() for _ in range(6)]
+  settings = {"num_actors": 9, "refresh": refresh}
+  actor, _ = make_actor(adders=adders[:3], actor_ids=ids, **settings)
+  alone = [
+    make_actor(adders=[adder], actor_ids=(i,), **settings)[0]
+    for i, adder in zip(ids, adders[3:], strict=True)
+  ]
+  times = [0, 0, 0]
+  for step in range(15):
+    for env in range(3):
+      if actor.timesteps[env] is None and (env != 1 or step % 4 == 0):
+        times[env] = 0
+        for one, slot in ((actor, env), (alone[env], 0)):
+          one.observe_first(timestep(dm_env.StepType.FIRST, float(step)), slot)
+    actor.env_steps = step
+    actions = actor.select_actions()
+    for env in (i for i in range(3) if actor.timesteps[i] is not None):
+      alone[env].env_steps = step
+      assert alone[env].select_actions()[0] == actions[env]
+      times[env] += 1
+      last = times[env] == lengths[env]
+      kind = dm_env.StepType.LAST if last else dm_env.StepType.MID
+      answer = timestep(kind, float(step), 1.0 + env, 1.0)
+      for one, slot in ((actor, env), (alone[env], 0)):
+        one.observe_step(slot, actions[env], answer)
+    for one in alone:
+      one.env_steps = actor.env_steps
+    ended = actor.end_episodes()
+    assert ended == [env for env in range(3) if alone[env].end_episodes()]
+  assert [adder.calls for adder in adders[:3]] == [adder.calls for adder in adders[3:]]
+  for env, one in enumerate(alone):
+    for name in ("calls", "step_types", "rewards", "observations", "env_steps"):
+      together = getattr(state_of(actor), name)[env]
+      np.testing.assert_array_equal(together, getattr(state_of(one), name), name)
