@@ -48,7 +48,6 @@ class Counts(types.Bonus):
       action: jax.Array,
       last: jax.Array,
     ) -> tuple[jax.Array, jax.Array]:
-      del weights  # Nothing is trained.
       state = state_of(observation)
       counts = exploration.count_visit(counts, state, action, jnp.where(last, 0, 1))
       bonus = exploration.count_bonus(counts, state, action)

@@ -46,7 +46,6 @@ def make_actor(
     return {"behaviour_prob": prob, "policy": jnp.int32(0)}
 
   def init(key: jax.Array, actor_id: int, num_actors: int) -> ActorState:
-    del num_actors
     return ActorState(
       key=jax.random.fold_in(key, actor_id),
       weights=jnp.zeros((config.feature_size,), jnp.float32),
@@ -75,7 +74,6 @@ def make_actor(
     params: types.ActorParams, timestep: dm_env.TimeStep, state: ActorState
   ) -> jax.Array:
     """ψᵀw for the posterior's mean."""
-    del state
     psi_params, posterior = params.weights
     psi = features.psi.apply(psi_params, jnp.asarray(timestep.observation)[None])
     return (psi @ posterior.mean)[0]

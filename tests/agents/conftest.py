@@ -1,6 +1,5 @@
 """A tiny problem of transitions; float64 references of learning."""
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,6 @@ from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.q import values as values_lib
 from explorax.environments import specs
-from explorax.exploration import schedules
 
 NUM_ACTIONS = 3
 DIM = 2
@@ -111,25 +109,6 @@ def learn() -> Callable[..., tuple[Any, types.LearnerOutput]]:
     return jax.device_get((state, output))
 
   return run
-
-
-@dataclasses.dataclass(frozen=True)
-class _Stairs(schedules.Schedule):
-  """The i-th value from the time 1000 i on: one program for all values."""
-
-  values: tuple[float, ...]
-
-  def __call__(self, time):
-    return jnp.asarray(self.values, jnp.float32)[time // 1000]
-
-  def corners(self):
-    return self.values
-
-
-@pytest.fixture(scope="session")
-def stairs() -> type[_Stairs]:
-  """(values) → a schedule that takes each of them for a thousand updates."""
-  return _Stairs
 
 
 Tree = dict[str, np.ndarray]

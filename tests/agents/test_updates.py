@@ -10,20 +10,6 @@ from explorax.agents import updates
 
 
 @pytest.mark.parametrize(
-  ("max_norm", "expected"), [(None, 1.0 - 6.0), (2.0, 1.0 - 2.0)]
-)
-def test_a_step_is_gradient_descent_on_clipped_gradients(max_norm, expected):
-  def loss(w, x):
-    return w * w * x, "aux"
-
-  optimizer = updates.clipped(optax.sgd(1.0), max_norm)
-  w = jnp.float32(1.0)
-  step = updates.step(optimizer, loss, w, optimizer.init(w), 3.0)
-  assert (step.loss, step.aux) == (3.0, "aux")
-  np.testing.assert_allclose(step.params, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
   ("ours", "theirs"),
   [
     (updates.adam(0.1, b2=0.9, eps=1e-3), optax.adam(0.1, b2=0.9, eps=1e-3)),

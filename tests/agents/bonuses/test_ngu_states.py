@@ -1,6 +1,5 @@
 """Oracle controllable states."""
 
-import dm_env
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,16 +58,7 @@ def test_neither_f_nor_rnd_sees_the_row_of_state(make_bonus, oracle_spec):
   assert rewards == others and state.moments == other_state.moments
 
 
-@pytest.mark.parametrize(
-  "spec",
-  [
-    dm_env.specs.Array((84, 84, 1), np.uint8),
-    specs.ImageWithState((6, 5, 1), ("x", "y")),
-  ],
-)
-def test_missing_oracle_states_are_refused(make_bonus, spec):
-  message = "states is 'oracle', which reads x, y, room, keys from"
-  with pytest.raises(ValueError, match=message) as caught:
+def test_missing_oracle_states_are_refused(make_bonus):
+  spec = specs.ImageWithState((6, 5, 1), ("x", "y"))
+  with pytest.raises(ValueError, match="reads x, y, room, keys from"):
     make_bonus(spec, states="oracle")
-  assert "atari:MontezumaRevenge/ngu,oracle=true" in str(caught.value)
-  assert "\n" not in str(caught.value)

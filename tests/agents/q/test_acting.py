@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration, networks
+from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu, rnd, tdu
-from explorax.agents.q import values as values_lib
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import packing
 from explorax.agents.targets import categorical, greedy, off_policy, one_step
@@ -153,7 +152,6 @@ def test_a_bonus_with_a_state_is_not_in_first_priorities(sequence_config, make_a
 
 @pytest.mark.parametrize(("setting", "policy"), [(2, 2), (-3, 0)])
 def test_the_policy_that_is_evaluated(sequence_config, make_agent, setting, policy):
-  """Its index is what the network sees and what is reported."""
   config = sequence_config(
     bonus=NOVELTY,
     beta=0.7,
@@ -166,22 +164,5 @@ def test_the_policy_that_is_evaluated(sequence_config, make_agent, setting, poli
   core = agent.actor(evaluation=True)
   state = core.init(jax.random.PRNGKey(1), 0, 1)
   (first, *_) = episode(np.random.default_rng(0))
-  action, state = core.select_action(
-    types.ActorParams(weights, jnp.int32(0)), first, state
-  )
+  _, state = core.select_action(types.ActorParams(weights, jnp.int32(0)), first, state)
   assert int(core.extras(state)["policy"]) == policy
-  values = values_lib.make_values(config, agent.encoding.spec, 3, knows_r_int=True)
-  one = lambda x, dtype: jnp.asarray(x, dtype)[None, None]  # noqa: E731
-  prediction, _ = values.unroll(
-    weights,
-    networks.StepInputs(
-      one(first.observation, jnp.float32),
-      one(policy, jnp.int32),
-      one(-1, jnp.int32),
-      one(0.0, jnp.float32),
-      one(0.0, jnp.float32),
-    ),
-    jnp.zeros((1, values.state_size)),
-    None,
-  )
-  assert int(action) == int(jnp.argmax(prediction.q[0, 0, 0]))

@@ -112,18 +112,3 @@ def test_an_index_is_followed_for_an_episode(
     q = apply(weights.params, weights.prior_params, X, index_key).q[member]
     np.testing.assert_array_equal(actions[episode], np.argmax(q, axis=1))
   assert len(np.unique(actions, axis=0)) > 1
-
-
-def test_evaluation_acts_on_the_base_network(
-  make_config, make_agent, compiled, evaluate
-):
-  """That of the exploiters."""
-  config = make_config(**EPINET, **TDU)
-  agent = make_agent(config)
-  weights = make_weights(compiled, config)
-  actions, states = act(agent.actor(evaluation=True), weights, num_episodes=2)
-  spec = dm_env.specs.Array((DIM,), np.float32)
-  values = values_lib.make_values(config, spec, A)
-  q = evaluate(values)(weights.params, weights.prior_params, X, None).q[0]
-  np.testing.assert_array_equal(actions, [np.argmax(q, axis=1)] * 2)
-  assert states[0].index_key == ()

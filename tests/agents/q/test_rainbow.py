@@ -201,14 +201,6 @@ def test_a_drawn_network_explores_and_its_actions_are_certain(make_config, make_
   assert len(set(action)) == 1 and np.all(prob == 1.0)
 
 
-def test_epsilon_of_the_evaluation(make_config, make_agent):
-  agent = make_agent(make_config(**{**RAINBOW, "evaluation_epsilon": 0.3}))
-  action, prob = act(agent, evaluation=True, steps=300)
-  greedy = np.bincount(action).argmax()
-  np.testing.assert_allclose(prob, np.where(action == greedy, 0.8, 0.1), rtol=1e-5)
-  np.testing.assert_allclose(np.mean(action != greedy), 0.2, atol=0.08)
-
-
 def test_uniform_actions_at_first(make_config, make_agent):
   agent = make_agent(make_config(random_steps=10, exploration=exploration.Greedy()))
   action, prob = act(agent, evaluation=False, steps=300, env_steps=9)

@@ -11,7 +11,7 @@ from explorax import exploration
 from explorax.agents import types, updates
 from explorax.agents.bonuses import ngu
 from explorax.agents.q import mixture
-from explorax.agents.targets import off_policy
+from explorax.agents.targets import off_policy, one_step
 
 
 def assert_equal(a, b):
@@ -140,3 +140,28 @@ def test_actors_policies_of_a_mixture(sequence_config, make_agent):
   assert acting(0, 1) == {0, 1, 2}
   assert evaluating(0, 1) == {0}
   assert agent.policy_names == ("policy 0", "policy 1", "policy 2")
+
+
+def test_a_window_of_transitions_is_their_sum(
+  sequence_config, make_agent, sequence_sample, compiled
+):
+  """With a one-step target, a window of 4 is four windows of length 1."""
+  changes = {"transform_eps": None, "priority_eta": None, "max_gradient_norm": None}
+  changes |= {"lstm_size": 0, "burn_in": 0, "importance_exponent": 0.0, "n_step": 2}
+  changes |= {"target": one_step.DoubleQ(), "exploration": exploration.Greedy()}
+  whole = sequence_config(**changes)
+  each = sequence_config(**changes, sequence_length=1, sequence_period=1, batch_size=24)
+  sample = sequence_sample(0, make_agent(whole))
+  rows = {
+    name: np.concatenate([column[:, t : t + 3] for t in range(4)])
+    for name, column in sample.rows.items()
+  }
+  repeated = np.full(24, 0.1, np.float32)
+  samples = sample, types.Sample(rows, {}, repeated, np.int32(20))
+  losses = []
+  for config, batch in zip((whole, each), samples, strict=True):
+    init, update = compiled(config)
+    state, other = (init(jax.random.PRNGKey(seed)) for seed in (1, 2))
+    state = state._replace(target_params=other.params)
+    losses.append(update(state, batch)[1].metrics["loss"])
+  np.testing.assert_allclose(losses[0], 4 * losses[1], rtol=1e-5)

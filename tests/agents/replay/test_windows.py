@@ -2,8 +2,6 @@
 
 import itertools
 
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from explorax.agents import types
@@ -61,11 +59,3 @@ def test_windows_are_complete_at_their_last_row_and_padding_completes_the_last()
     assert complete == windows.num_windows(spec, num_transitions)
     # No row of padding is superfluous.
     assert padding == 0 or windows.is_complete(spec, num_rows)
-
-
-def test_arrays_follow_the_same_rule():
-  numbers = jnp.arange(1, 14)
-  for spec in SPECS[::7]:
-    for rule in (windows.num_windows, windows.num_complete, windows.is_complete):
-      expected = [rule(spec, number) for number in range(1, 14)]
-      np.testing.assert_array_equal(rule(spec, numbers), expected)
