@@ -74,20 +74,20 @@ class Actor:
     self._variables = variables
     self._adders = adders
     self._fetches_first = agent.refresh is not None
-    self._episode_weights = episode_weights.EpisodeWeights(agent, num_envs)
-    self._begin_episodes = jax.jit(self._episode_weights.begin)
-    self._refresh = self._episode_weights.fetch
-    if self._fetches_first:
-      self._refresh = jax.jit(self._refresh)
-    axis = self._episode_weights.axis
     if num_envs == 1:
+      self._episode_weights = episode_weights.EpisodeWeights(agent)
+      self._begin_episodes = self._episode_weights.begin
+      self._refresh = self._episode_weights.fetch
       self.state = jax.jit(core.init)(key, actor_ids[0], num_actors)
-      self._step = _step_of_one(core, axis)
+      self._step = _step_of_one(core)
     else:
+      self._episode_weights = episode_weights.EpisodeWeights(agent, num_envs)
+      self._begin_episodes = jax.jit(self._episode_weights.begin)
+      self._refresh = jax.jit(self._episode_weights.fetch)
       self.state = jax.vmap(core.init, (0, 0, None))(
         jax.random.split(key, num_envs), jnp.asarray(actor_ids, jnp.int32), num_actors
       )
-      self._step = _step_of_many(core, axis)
+      self._step = _step_of_many(core, self._episode_weights.axis)
     self._newest: types.Params = None  # The weights of the last fetch.
     self._used: types.Params = None  # Those to act with.
     self.env_steps = 0
@@ -175,15 +175,19 @@ class Actor:
     if self._used is None:
       self.fetch()
     env_steps = np.int32(min(self.env_steps, MAX_ENV_STEPS))
+    if len(acts) == 1:
+      if self._fetches_first:
+        begins = _is(filler, _FIRST)
+        self._used = self._begin_episodes(self._used, self._newest, begins)
+      params = types.ActorParams(self._used, env_steps)
+      self.state, action, extras = self._step(self.state, params, filler)
+      self.extras[0] = {name: np.asarray(value) for name, value in extras.items()}
+      return np.asarray(action)[None]
     if self._fetches_first:
       firsts = np.array([_is(timestep, _FIRST) for timestep in self.timesteps])
       if any(firsts & acts):
         self._used = self._begin_episodes(self._used, self._newest, firsts & acts)
     params = types.ActorParams(self._used, env_steps)
-    if len(acts) == 1:
-      self.state, action, extras = self._step(self.state, params, filler)
-      self.extras[0] = {name: np.asarray(value) for name, value in extras.items()}
-      return np.asarray(action)[None]
     timesteps = [filler if t is None else t for t in self.timesteps]
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *timesteps)
     self.state, action, extras = self._step(self.state, params, stacked, np.array(acts))
@@ -203,15 +207,13 @@ _jit = functools.partial(jax.jit, donate_argnums=0)
 
 
 @functools.lru_cache(_MAX_PROGRAMS)
-def _step_of_one(core: types.ActorCore, weights_axis: int | None) -> Callable[..., Any]:
+def _step_of_one(core: types.ActorCore) -> Callable[..., Any]:
   """(state, params, timestep) → (state, action, extras), compiled once for a core."""
 
   @_jit
   def step(
     state: types.State, params: types.ActorParams, timestep: dm_env.TimeStep
   ) -> tuple[types.State, jax.Array, dict[str, jax.Array]]:
-    if weights_axis is not None:
-      params = params._replace(weights=jax.tree.map(lambda x: x[0], params.weights))
     action, state = core.select_action(params, timestep, state)
     return state, action, core.extras(state)
 

@@ -16,6 +16,7 @@ from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
+from explorax.agents.replay import packing
 from explorax.agents.wiring import actor as actor_lib
 from explorax.environments import encodings, factory, standard
 from explorax.experiments import config as config_lib
@@ -159,7 +160,8 @@ def same_rows():
     num_rows = int(replay.num_rows[env])
     assert num_rows == memory.num_rows
     assert int(replay.num_windows[env]) == memory.num_windows
-    for name, column in memory.save()[0]["rows"].items():
+    layouts, _ = packing.layouts(memory._agent)
+    for name, column in packing.Rows(layouts, memory.save()[0]["words"]).items():
       np.testing.assert_allclose(
         replay.rows[name][env, :num_rows],
         column[1 : num_rows + 1],
