@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax.agents.bonuses import types
-
 Array = jax.Array
 
 
@@ -50,9 +48,5 @@ def align(r_int: Array, end: str) -> Array:
 
   Returns:
     `[T, ...]`, the bonus of transition t, the one from x_t to x_{t+1}.
-
-  Raises:
-    ValueError: if `end` is none of these.
   """
-  types.check_end(end)
   return r_int[1:] if end == "destination" else r_int[:-1]

@@ -16,14 +16,6 @@ import jax.numpy as jnp
 from explorax import ranges
 
 
-def check_end(end: str) -> None:
-  """Refuses an invalid end of a transition."""
-  if end not in ("source", "transition", "destination"):
-    raise ValueError(
-      f"the end of a bonus is 'source', 'transition' or 'destination', not {end!r}."
-    )
-
-
 class Inputs(NamedTuple):
   """A learning half gets these inputs for N transitions, without gradients.
 
@@ -153,7 +145,9 @@ class IntrinsicReward(NamedTuple):
     return "r_int" if self.acting_gives_reward else "stored_bonus"
 
   def init(self, key: jax.Array) -> "LearnerState":
-    """The learner's state of both halves."""
+    """The learner's state of both halves; raises a ValueError for an invalid end."""
+    if self.end not in ("source", "transition", "destination"):
+      raise ValueError(f"the end of a bonus is {self.end!r}; see `IntrinsicReward`.")
     learning, training = (), ()
     if self.learning is not None:
       learning = self.learning.init(key)
@@ -196,7 +190,6 @@ def compute_on_windows(
   Returns:
     r_int `[B, T]`, and the state.
   """
-  check_end(bonus.end)
   assert bonus.learning is not None
 
   def flat(x: jax.Array, axis: int = 0) -> jax.Array:

@@ -22,7 +22,7 @@ FIRST = "first"
 FRAMES = "frames"
 
 # Column name → (shape, dtype) of one row.
-ColumnSpecs = Mapping[str, tuple[tuple[int, ...], np.dtype]]
+ColumnSpecs = dict[str, tuple[tuple[int, ...], np.dtype]]
 
 
 class Layout:
@@ -116,7 +116,7 @@ class Rows(Mapping[str, Any]):
     return cls(dict(layouts), *children)
 
 
-def column_specs(agent: types.Agent) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+def column_specs(agent: types.Agent) -> ColumnSpecs:
   """The columns that replay stores, in the order of storage."""
   observation = agent.encoding.spec
   shape = observation.shape
@@ -154,8 +154,6 @@ def priority_layouts(agent: types.Agent) -> Layouts:
   return {ROWS: Layout({**{name: columns[name] for name in names}, **extras})}
 
 
-def _extras_specs(
-  agent: types.Agent, names: tuple[str, ...]
-) -> dict[str, tuple[tuple[int, ...], np.dtype]]:
+def _extras_specs(agent: types.Agent, names: tuple[str, ...]) -> ColumnSpecs:
   specs = {name: agent.extras_spec[name] for name in names}
   return {name: (tuple(x.shape), np.dtype(x.dtype)) for name, x in specs.items()}

@@ -174,20 +174,16 @@ class Actor:
     filler = next(timestep for timestep in self.timesteps if timestep is not None)
     if self._used is None:
       self.fetch()
-    env_steps = np.int32(min(self.env_steps, MAX_ENV_STEPS))
-    if len(acts) == 1:
-      if self._fetches_first:
-        begins = _is(filler, _FIRST)
+    if self._fetches_first:
+      begins = np.array([_is(t, _FIRST) for t in self.timesteps]) & acts
+      if begins.any():
         self._used = self._begin_episodes(self._used, self._newest, begins)
-      params = types.ActorParams(self._used, env_steps)
+    env_steps = np.int32(min(self.env_steps, MAX_ENV_STEPS))
+    params = types.ActorParams(self._used, env_steps)
+    if len(acts) == 1:
       self.state, action, extras = self._step(self.state, params, filler)
       self.extras[0] = {name: np.asarray(value) for name, value in extras.items()}
       return np.asarray(action)[None]
-    if self._fetches_first:
-      firsts = np.array([_is(timestep, _FIRST) for timestep in self.timesteps])
-      if any(firsts & acts):
-        self._used = self._begin_episodes(self._used, self._newest, firsts & acts)
-    params = types.ActorParams(self._used, env_steps)
     timesteps = [filler if t is None else t for t in self.timesteps]
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *timesteps)
     self.state, action, extras = self._step(self.state, params, stacked, np.array(acts))
