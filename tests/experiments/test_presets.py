@@ -1,7 +1,6 @@
 """Every preset has the settings of its paper."""
 
 import dataclasses
-import pathlib
 import re
 from typing import Any
 
@@ -337,28 +336,3 @@ def test_a_setting_of_an_atari_game_changes_that_alone(name):
   for life_loss in (False, True):
     expected = dataclasses.replace(profile(), life_loss=life_loss, noops=0)
     assert profile(f"/noops=0,life_loss={life_loss}") == expected
-
-
-def _evaluation_epsilon(settings: Any) -> float:
-  rule = getattr(settings, "evaluation", None)
-  return settings.evaluation_epsilon if rule is None else rule.epsilon
-
-
-def test_the_documentation_has_every_presets_epsilon_in_evaluation():
-  page = pathlib.Path(__file__).parents[2] / "docs/papers/README.md"
-  _, _, section = page.read_text(encoding="utf-8").partition("## ε in evaluation")
-  rows = [line.strip("| ").split(" | ") for line in section.splitlines() if "|" in line]
-  left = {
-    (name, prefix): _evaluation_epsilon(settings)
-    for name, preset in presets.PRESETS.items()
-    for prefix, settings in {"": preset.config, **preset.on}.items()
-    if prefix != "gym:"
-  }
-  others = {}
-  for epsilon, where, names, _ in rows[2:]:
-    prefix = where.strip("`") if where != "small problems" else ""
-    if names == "all others":
-      others[prefix] = float(epsilon)
-    for name in re.findall(r"`(\w+)`", names):
-      assert left.pop((name, prefix)) == float(epsilon), (name, prefix)
-  assert left and left == {key: others[key[1]] for key in left}
