@@ -146,7 +146,6 @@ def check(configs: Configs) -> None:
 
 def compute(
   configs: Configs,
-  argv: Sequence[str],
   console: console_lib.Console,
   *,
   workers: int | None = None,
@@ -161,7 +160,7 @@ def compute(
   """
   runs = [run for config in configs for run in config.runs()]
   tasks = [
-    pool.Task(run.output, (run, tuple(argv)))
+    pool.Task(run.output, run)
     for run in sorted(runs, key=lambda run: run.seed)
     if not _is_finished(run)
   ]
@@ -200,9 +199,15 @@ def _write_failure(directory: pathlib.Path, failure: pool.Failure) -> None:
     output.RunDirectory(directory).write(session.ERROR, lambda file: file.write(text))
 
 
-def perform(argument: tuple[config_lib.RunConfig, tuple[str, ...]]) -> bool:
+def perform(config: config_lib.RunConfig) -> bool:
   """Runs a run, from its newest checkpoint if there is one; raises what ended it."""
-  config, argv = argument
+  # The command that repeats it, for config.json.
+  names = {"settings": "set", "num_seeds": "seeds"}
+  argv = [
+    f"--{names.get(name, name)}={value}"
+    for name, values in config.chosen().items()
+    for value in (values if isinstance(values, tuple) else [values])
+  ]
   with contextlib.closing(session.set_up(config, argv)) as made:
     if made.run(console_lib.Console(None)):
       raise pool.StoppedError
@@ -236,7 +241,7 @@ def set_up_seeds(
       stack.callback(directory.unlock)
       record = {**session.record_of_command(argv), **settings}
       directory.write_json("config.json", record)
-      code = compute([config], argv, console, workers=config.workers)
+      code = compute([config], console, workers=config.workers)
     if code == 0:
       title = f"{config.agent} on {config.env}"
       path = shlex.quote(str(directory.given))

@@ -101,6 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _sweep(flags: dict[str, Any], argv: list[str]) -> command.Work:
+  del argv
   from explorax.experiments import grid, report, tuning
 
   for name, others in (("agent", "agents"), ("env", "envs")):
@@ -135,7 +136,7 @@ def _sweep(flags: dict[str, Any], argv: list[str]) -> command.Work:
       number = summary.count(len(configs) * flags["seeds"], "run")
       console.line(f"{number}, into {directory.given}")
       code = grid.compute(
-        configs, argv, console, workers=flags["workers"], ray_address=ray_address
+        configs, console, workers=flags["workers"], ray_address=ray_address
       )
       if code in (0, 1) and tried:
         console.line(f"\n{tuning.report(configs, directory, score)}")

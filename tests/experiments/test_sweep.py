@@ -3,6 +3,7 @@
 import csv
 import json
 import pathlib
+import shlex
 
 import pytest
 
@@ -95,6 +96,9 @@ def test_each_run_is_the_run_of_that_command_and_is_extended(module):
   folder = pathlib.Path("sweep", DQN, "bsuite_catch_0")
   rows = _numbers(folder / "seed1")
   assert len(rows) == 3 and rows == _numbers(pathlib.Path("alone"))
+  command = json.loads((folder / "seed1/config.json").read_text())["command"]
+  assert run.main([*shlex.split(command)[3:], "--output=again"]) == 0
+  assert rows == _numbers(pathlib.Path("again"))
   assert json.loads((folder / "summary.json").read_text())["num_seeds"] == 2
 
 
