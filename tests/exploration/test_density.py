@@ -107,3 +107,16 @@ def test_shrinking_averages_over_areas(shape):
   np.testing.assert_array_equal(exploration.shrink(image, side, 8), expected)
   # The least grey of a level is in it, whatever the rounding.
   np.testing.assert_array_equal(exploration.shrink(np.full_like(image, 96), side, 8), 3)
+
+
+def test_contexts_that_share_a_row_share_what_is_learnt():
+  """With one row each depth is the same predictor, so that none gains on another."""
+  pictures = np.random.default_rng(0).integers(0, 2, (4, 2, 3))
+  crowded = exploration.init_density(6, 2, depth=3, num_buckets=1)
+  plain = exploration.init_density(6, 2, depth=0, num_buckets=1)
+  observe = jax.jit(exploration.observe_picture)
+  for picture in pictures:
+    gain, crowded = observe(crowded, jnp.asarray(picture))
+    expected, plain = observe(plain, jnp.asarray(picture))
+    np.testing.assert_allclose(gain, expected, rtol=1e-5)
+  np.testing.assert_allclose(crowded.log_odds, 0.0, atol=1e-6)

@@ -145,3 +145,20 @@ def test_bad_arguments_in_compiled_programs():
   assert np.isnan(draw(np.nan).prob)
   for temperature in (0.0, -1.0, np.nan):
     assert np.isnan(jax.jit(selection.boltzmann_probs)(jnp.zeros(3), temperature)).all()
+
+
+def test_ucb_ties():
+  q = jnp.zeros((3, 4))
+  assert exploration.ucb(q, 0.1) == 0
+  draw = jax.vmap(lambda key: exploration.ucb(q, 0.1, key=key))
+  _assert_drawn_from(draw(_keys()), [0.25] * 4)
+
+
+def test_majority_vote_breaks_ties_at_random():
+  # Two votes for action 0, two for action 2, one for action 1.
+  q = jnp.eye(4)[jnp.array([0, 2, 1, 2, 0])]
+  draw = jax.vmap(exploration.majority_vote, in_axes=(0, None))
+  _assert_drawn_from(draw(_keys(), q), [0.5, 0.0, 0.5, 0.0])
+  q = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 9.0]])
+  assert exploration.majority_vote(_keys(1)[0], q) == 0  # Not the mean, which is:
+  assert exploration.epsilon_greedy(_keys(1)[0], q.mean(axis=0), 0.0) == 1
