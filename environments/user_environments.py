@@ -71,7 +71,10 @@ def load(
       f"arguments behind its name, as in '{name}/size=8': {error}."
     ) from error
   standard.seed_global_generators(seed)
-  return wrap(function(**arguments), seed=seed)
+  try:
+    return wrap(function(**arguments), seed=seed)
+  except SystemExit as error:
+    raise ValueError(f"'{name}' raised SystemExit.") from error
 
 
 def wrap(environment: Any, *, seed: int) -> standard.StandardEnvironment:
