@@ -1,8 +1,6 @@
 """What figures compute by training agents: one `train`, and what is made of a run."""
 
 import dataclasses
-import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,7 +31,6 @@ class Record:
     self.episodes: dict[int, list[common.Episode]] = {seed: [] for seed in seeds}
     self.evaluations: dict[int, list[common.Evaluation]] = {x: [] for x in seeds}
     self.env_steps = 0
-    self._times: dict[int, float] = {}  # Environment steps → processor time.
 
   def add_episode(self, episode: common.Episode) -> None:
     self.episodes[episode.seed].append(episode)
@@ -44,20 +41,6 @@ class Record:
   def has_ended(self) -> bool:
     """Ends the run before its limits when it is true."""
     return False
-
-  def measure(self) -> None:
-    """Notes the processor time that the environment steps so far have taken."""
-    self._times.setdefault(self.env_steps, time.process_time())
-
-  def step_seconds(self) -> float:
-    """Processor time of an environment step of one seed, with acting and learning.
-
-    Over the second half of the run; NaN if it has too few episodes.
-    """
-    steps, seconds = np.array([*self._times.items()]).T
-    middle = np.argmax(steps >= steps[-1] / 2)
-    count = len(self.episodes) * (steps[-1] - steps[middle])
-    return float((seconds[-1] - seconds[middle]) / count) if count else math.nan
 
   def per_seed(
     self, episode_score: Callable[[common.EvaluationEpisode], float]
@@ -111,22 +94,12 @@ def train(
     record.env_steps = episode.env_steps
     record.add_episode(episode)
 
-  def begin(activity: str, env_steps: int) -> None:
-    del env_steps
-    if activity == common.EVALUATING:
-      record.measure()
-
-  def ended() -> bool:
-    record.measure()
-    return record.has_ended()
-
   results = session.train(
     config_lib.RunConfig(**run),
     common.Hooks(
       on_episode=add,
       on_evaluation=record.add_evaluation,
-      on_activity=begin,
-      ended=ended,
+      ended=record.has_ended,
     ),
     parts_lib.CallerObjects(agent, environment, evaluation_environment, params),
   )

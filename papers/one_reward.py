@@ -98,7 +98,7 @@ FIGURES = (
           "eval_episodes": 100,
         },
         num_seeds=20,
-        first_seed=100,  # `learning` has 0 to 9.
+        first_seed=100,
         seeds_per_task=10,
       )
     ],

@@ -1,4 +1,4 @@
-"""All methods on the same tasks: scores, ranks, profiles, costs and claims.
+"""All methods on the same tasks: scores, mean ranks and claims.
 
 Each method has one parameter of exploration, with the value of its preset and two
 others. The runs are in two stages: all values on a few tasks with the seeds of the
@@ -7,9 +7,7 @@ own.
 
 A run's score is the mean return of its evaluation at the end, where a uniform policy's
 is 0 and the task's ceiling 1. In Deep Sea the return is whether the treasure was found.
-All methods learn by double Q-learning, without clipped rewards. The cost of a step is
-measured in short runs of all methods in turn, since a machine's speed changes in hours.
-"""
+All methods learn by double Q-learning, without clipped rewards."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +18,7 @@ import scipy  # It imports `stats` when it is first used.
 
 from explorax.environments import deep_sea, jax_environments
 from explorax.experiments import presets
-from explorax.experiments.recording import drawing, statistics
+from explorax.experiments.recording import statistics
 from explorax.experiments.reports import markdown
 from explorax.papers import compute, draw, figures, judge, tuned
 
@@ -69,7 +67,7 @@ class Problem(NamedTuple):
 
   Attributes:
     env: its environment.
-    kind: of problem: one of `KINDS`.
+    kind: of problem: `DEEP`, `SPARSE` or `FREQUENT`.
     floor: the return whose score is 0.
     ceiling: the return whose score is 1.
     epsilon: the setting of ε: the preset's constant or schedule.
@@ -83,7 +81,6 @@ class Problem(NamedTuple):
 
 
 DEEP, SPARSE, FREQUENT = "deep exploration", "sparse rewards", "frequent rewards"
-KINDS = (DEEP, SPARSE, FREQUENT)
 _HARD = (DEEP, SPARSE)
 # A score of 0 is the mean return of a uniform policy, over 1,000 episodes:
 # `--set "evaluation=EpsilonGreedy(1.0)"`, with seeds 0 to 19 and 50 episodes of each.
@@ -107,8 +104,7 @@ PROBLEMS = {
   "Catch": Problem("jax:catch", FREQUENT, -0.636, 1.0),
 }
 _TUNING = ("Deep Sea 20", "gridworld 20", "CartPole")  # One of each kind.
-_TAU = np.linspace(0.02, 1.0, 50)
-_FINAL = {"tuning": False, "cost_run": None}
+_FINAL = {"tuning": False}
 
 
 def _lines(
@@ -136,20 +132,13 @@ def _grid(
   )
 
 
-def _cost_lines() -> list[dict[str, Any]]:
-  """With the preset's values; all methods in turn."""
-  lines = _lines(["Deep Sea 20"], dict.fromkeys(METHODS))
-  return [{**line, "cost_run": i} for i in range(3) for line in lines]
-
-
 def run(settings: figures.Settings) -> figures.Results:
   """Trains the seeds of a task and evaluates them at the end.
 
   In Deep Sea each seed has its own action mapping.
 
   Returns:
-    Of each seed `[S]`: `returns`, the mean return of the evaluation, and `seconds`, the
-    processor time of a step of training, the same for all of them.
+    `returns` `[S]`: the mean return of each seed's evaluation.
   """
   params: Sequence[Any] = ()
   name = settings["env"].removeprefix("jax:")
@@ -168,7 +157,7 @@ def run(settings: figures.Settings) -> figures.Results:
   returns = record.per_seed(
     lambda episode: episode.metrics.get("denoised_return", episode.episode_return)
   )
-  return {"returns": returns, "seconds": np.full(len(returns), record.step_seconds())}
+  return {"returns": returns}
 
 
 def scores(table: figures.Table) -> np.ndarray:
@@ -185,71 +174,17 @@ def tuning_scores(table: figures.Table) -> tuned.Scores:
   return tuned.scores(table, lambda tasks: float(scores(tasks).mean()))
 
 
-def ranked(table: figures.Table) -> tuple[list[str], statistics.Interval]:
-  """The methods by their mean ranks over the problems, and these with intervals."""
+def ranked(table: figures.Table) -> dict[str, float]:
+  """The methods by their mean ranks over the problems, the best of which is 1.
+
+  A problem's ranks are those of the methods' means over seeds; ties share their mean.
+  """
   final = table.where(**_FINAL)
   methods = final.values("method")
-  ranks = mean_ranks([[*scores(final.where(method=x)).T] for x in methods])
-  order = np.argsort(ranks.value, kind="stable")
-  return [methods[i] for i in order], ranks.map(lambda x: x[order])
-
-
-def mean_ranks(found: Sequence[Sequence[np.ndarray]]) -> statistics.Interval:
-  """The mean rank of each method over tasks; the best is 1, and ties share their mean.
-
-  A task's ranks are those of the methods' means over seeds. In each draw, seeds are
-  drawn with replacement for each method and task, and then tasks are.
-
-  Args:
-    found: of each of M methods, of each task, the scores `[S]`; S may differ.
-
-  Returns:
-    An interval of shape `[M]`.
-  """
-  rng = np.random.default_rng(0)
-  num_draws, num_tasks = statistics.NUM_RESAMPLES, len(found[0])
-
-  def ranks(means: list[list[Any]]) -> np.ndarray:
-    rounded = np.array(means).round(9)  # Sums of equals may differ.
-    return scipy.stats.rankdata(-rounded, axis=0)
-
-  def draw_means(x: np.ndarray) -> np.ndarray:
-    return x[rng.integers(len(x), size=(num_draws, len(x)))].mean(axis=1)
-
-  drawn = ranks([[draw_means(x) for x in of_method] for of_method in found])
-  tasks = rng.integers(num_tasks, size=(1, num_tasks, num_draws))
-  means = np.take_along_axis(drawn, tasks, axis=1).mean(axis=1)
-  low, high = np.percentile(means, [2.5, 97.5], axis=-1)
-  value = ranks([[np.mean(x) for x in of_method] for of_method in found])
-  return statistics.Interval(value.mean(axis=1), low, high)
-
-
-def milliseconds(table: figures.Table, method: str) -> float:
-  """Of a step of one seed: the median of the runs that measure the cost.
-
-  NaN if these are too short for a measurement.
-  """
-  measured = table.where(method=method, cost_run=lambda x: x is not None)
-  seconds = [task.results["seconds"][0] for task in measured]
-  return float(1000 * np.median(seconds or [np.nan]))
-
-
-def best_group(table: figures.Table, kind: str) -> list[tuple[str, float]]:
-  """Methods not significantly worse than the best in problems of a kind, with means.
-
-  Games and Howell's test of all pairs (1976), which allows for that the best one is
-  known from the same data; it is NaN where two groups are constant.
-  """
-  final = table.where(**_FINAL, **_of_kinds([kind]))
-  groups = {
-    x: scores(final.where(method=x)).mean(axis=1) for x in final.values("method")
-  }
-  means = np.array([np.mean(x) for x in groups.values()])
-  best = int(np.argmax(means))
-  ps = scipy.stats.tukey_hsd(*groups.values(), equal_var=False).pvalue[best]
-  is_best = np.where(np.isnan(ps), means == means[best], ps >= 0.05)
-  group = [(x, float(m)) for x, m, y in zip(groups, means, is_best, strict=True) if y]
-  return sorted(group, key=lambda x: -x[1])
+  means = np.array([scores(final.where(method=x)).mean(axis=0) for x in methods])
+  # Sums of equals may differ.
+  ranks = scipy.stats.rankdata(-means.round(9), axis=0).mean(axis=1)
+  return {methods[i]: float(ranks[i]) for i in np.argsort(ranks, kind="stable")}
 
 
 def _of_kinds(kinds: Sequence[str]) -> figures.Selection:
@@ -259,37 +194,12 @@ def _of_kinds(kinds: Sequence[str]) -> figures.Selection:
 
 
 def _map(table: figures.Table) -> np.ndarray:
-  return np.stack(
-    [scores(table.where(method=x)).mean(axis=0) for x in ranked(table)[0]]
-  )
+  return np.stack([scores(table.where(method=x)).mean(axis=0) for x in ranked(table)])
 
 
 def _names(table: figures.Table) -> tuple[list[str], list[str]]:
   problems = [x.replace("stochastic ", "stochastic\n") for x in table.values("problem")]
-  return ranked(table)[0], problems
-
-
-def _ranks(axes: draw.Axes, table: figures.Table) -> None:
-  methods, ranks = ranked(table)
-  for row, (value, *ends) in enumerate(zip(*ranks, strict=True)):
-    axes.plot(ends, [row, row], color=draw.GREY, linewidth=1.8)
-    axes.plot(value, row, "o", color="black", ms=5)
-  axes.set_yticks(range(len(methods)), methods)
-  axes.set_ylim(len(methods) - 0.5, -0.5)
-
-
-def _profiles(axes: draw.Axes, table: figures.Table) -> None:
-  """The shares of runs with a score of at least τ; all but a few methods are grey."""
-  methods, _ = ranked(table)
-  named = [*methods[:4], *(x for x in methods[4:] if x == BASELINE)]
-  styles = drawing.styles(named)
-  for method in methods:
-    shares = np.mean(scores(table.where(method=method))[..., None] >= _TAU, axis=1)
-    if method in named:
-      solid = styles[method]._replace(linestyle="-")
-      drawing.seeds(axes, _TAU, shares, label=method, style=solid)
-    else:
-      axes.plot(_TAU, shares.mean(axis=0), color="#BBBBBB", linewidth=0.7)
+  return [*ranked(table)], problems
 
 
 def _claims() -> list[judge.Claim]:
@@ -336,38 +246,27 @@ def _interval(table: figures.Table) -> str:
 
 
 def _table(table: figures.Table) -> str:
-  """The methods by rank, the best ones for each kind of problem, and the tuning."""
-  methods, ranks = ranked(table)
-  final, tuning = table.where(**_FINAL), tuning_scores(table)
-  rows, names = [], {x: METHODS[x].setting.partition("=")[0] for x in METHODS}
-  for i, method in enumerate(methods):
-    own, cost = final.where(method=method), milliseconds(table, method)
+  """The methods by rank, and the tuning."""
+  rows = []
+  for method, rank in ranked(table).items():
+    own = table.where(method=method, **_FINAL)
+    agent, setting, *_ = METHODS[method]
     value = own[0].settings["value"]
-    preset = value is None
+    name = setting.partition("=")[0]
     rows.append(
       {
         "method": method,
-        "agent": f"`{METHODS[method].agent}`",
-        "setting": "the preset's" if preset else f"`{names[method]}={value:g}`",
-        "mean rank": statistics.Interval(*(x[i] for x in ranks)).to_text(".1f"),
+        "agent": f"`{agent}`",
+        "setting": "the preset's" if value is None else f"`{name}={value:g}`",
+        "mean rank": f"{rank:.1f}",
         **{x[0].settings["problem"]: _interval(x) for x in own.by_problem()},
-        "ms of a step": "" if np.isnan(cost) else f"{cost:.2g}",
       }
     )
-  groups = [
-    f"- {kind}: "
-    + ", ".join(f"{x} ({mean:.2f})" for x, mean in best_group(table, kind))
-    for kind in KINDS
-    if final.where(**_of_kinds([kind]))
-  ]
   return "\n\n".join(
     [
       markdown.table(rows),
-      "The best methods by mean score, and those that are not significantly worse "
-      "(Games and Howell's test of all pairs), which need not be as good:",
-      "\n".join(groups),
       f"Mean scores in the tuning, in {', '.join(_TUNING)}:",
-      tuned.table(tuning, METHODS),
+      tuned.table(tuning_scores(table), METHODS),
     ]
   )
 
@@ -377,7 +276,7 @@ FIGURES = (
     name="scorecard",
     title="All methods on the same tasks, at equal steps",
     source="Our own",
-    runs=[_grid(_lines(_TUNING), 4, 50_000), _grid(_cost_lines(), 4, 6000)],
+    runs=[_grid(_lines(_TUNING), 4, 50_000)],
     then=lambda table: [
       _grid(_lines(PROBLEMS, tuned.best(tuning_scores(table))), 8, 50_000, 100)
     ],
@@ -400,30 +299,6 @@ FIGURES = (
         )
       ]
     ],
-    pictures={
-      "ranks": [
-        [
-          draw.Panel(
-            guides=[_ranks],
-            grid="x",
-            axes={"title": "mean rank over tasks", "xlabel": "rank (1: best)"},
-          )
-        ]
-      ],
-      "profiles": [
-        [
-          draw.Panel(
-            guides=[_profiles],
-            where=_FINAL,
-            axes={
-              "title": "profiles of all tasks (n = 8; grey: the other methods)",
-              "xlabel": "score τ",
-              "ylabel": "share of runs with a score ≥ τ",
-            },
-          )
-        ]
-      ],
-    },
     claims=_claims(),
     problem="problem",
     table=_table,
