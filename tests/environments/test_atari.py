@@ -150,6 +150,20 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
   assert environments.episode_metrics(environment)["game_return"] == 0.0
 
 
+def test_rooms_of_a_game_and_so_far():
+  """Games of one room each but for the second, which enters one more."""
+  environment = environments.make("atari:MontezumaRevenge/ngu", seed=0)
+  counts = []
+  for game in range(3):
+    environment.reset()
+    if game == 1:
+      _ale(environment).setRAM(0x83 - 0x80, 3)
+      environment.step(0)
+    metrics = environments.episode_metrics(environment)
+    counts.append((metrics["rooms"], metrics["rooms_so_far"]))
+  assert counts == [(1, 1), (2, 2), (1, 2)]
+
+
 def test_an_oracle_says_where_one_is_in_a_row_below_the_picture():
   name = f"atari:MontezumaRevenge/ngu,{STILL}"
   plain = environments.make(name, seed=0)

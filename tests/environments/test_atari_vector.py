@@ -89,6 +89,21 @@ def test_games_begin_with_one_to_so_many_idle_frames(game, first_frame):
   np.testing.assert_allclose(counts[1:], counts.sum() / 3, atol=spread)
 
 
+def test_games_of_a_batch_differ_and_follow_the_seed():
+  """In what sticks, which is all that is random here."""
+
+  def play(seed):
+    name = f"atari:Pong/{STILL},sticky=0.25"
+    batched = environments.make_batched(name, num_envs=3, seed=seed)
+    batched.reset()
+    frames = [_step(batched, np.full(3, t % 6)).frames for t in range(30)]
+    return [game.tobytes() for game in np.stack(frames, axis=1)]
+
+  first = play(4)
+  assert first == play(4)
+  assert len({*first, *play(5)}) == 6
+
+
 def test_one_game_ends_and_the_others_continue():
   name = f"atari:Breakout/{STILL},life_loss=true"
   batched = environments.make_batched(name, num_envs=2, seed=0)

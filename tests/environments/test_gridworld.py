@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.environments import (
-  gridworld,
-)
+from explorax.environments import gridworld
 
 WALLED = (
   "S.#G.",

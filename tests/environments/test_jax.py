@@ -150,41 +150,35 @@ def test_a_time_limit_truncates_unless_the_last_step_hits_a_wall():
 
 def test_the_adapter_a_scan_and_a_batch_give_the_same_episode():
   """The adapter's episode, by `lax.scan`, and as one of a batch."""
-  maze = disco_maze.DiscoMaze(5)
-  params = maze.default_params()
-  adapter = jax_adapter.JaxEnvironment(maze, seed=5)
-  key = adapter._key
-  timesteps, actions = [adapter.reset()], []
-  while not timesteps[-1].last() and len(actions) < 12:
-    actions.append(_open_action(timesteps[-1].observation))
-    timesteps.append(adapter.step(actions[-1]))
-  actions.append(_wall_action(timesteps[-1].observation))
-  timesteps.append(adapter.step(actions[-1]))
+  sea, params = jax_environments.make("deep_sea/5,stochastic=true")
+  adapter = jax_adapter.JaxEnvironment(sea, params, seed=5)
+  key, actions = adapter._key, [1, 0, 1, 1, 0]
+  begun = adapter.reset()
+  timesteps = [adapter.step(action) for action in actions]
   assert timesteps[-1].last()
 
-  def episode(key, actions):
+  def episode(key):
     key, reset_key = jax.random.split(key)
-    state, first = maze.reset(reset_key, params)
+    state, first = sea.reset(reset_key, params)
 
     def step(carry, action):
       key, step_key = jax.random.split(carry[0])
-      state, timestep = maze.step(step_key, carry[1], action, params)
+      state, timestep = sea.step(step_key, carry[1], action, params)
       return (key, state), timestep
 
-    (_, state), rest = jax.lax.scan(step, (key, state), actions)
-    return first, rest, maze.metrics(state, params)
+    (_, state), rest = jax.lax.scan(step, (key, state), jnp.asarray(actions))
+    return first, rest, sea.metrics(state, params)
 
-  keys = jnp.stack([jax.random.PRNGKey(0), key])
-  batch = jax.jit(jax.vmap(episode))(keys, jnp.asarray([actions, actions]))
+  batch = jax.jit(jax.vmap(episode))(jnp.stack([jax.random.PRNGKey(0), key]))
   first, rest, metrics = jax.tree.map(lambda x: x[1], batch)
-  np.testing.assert_array_equal(first.observation, timesteps[0].observation)
+  np.testing.assert_array_equal(first.observation, begun.observation)
   assert (first.step_type, first.reward, first.discount) == (0, 0.0, 1.0)
   for name in rest._fields:
-    expected = np.stack([getattr(timestep, name) for timestep in timesteps[1:]])
+    expected = np.stack([getattr(timestep, name) for timestep in timesteps])
     np.testing.assert_array_equal(getattr(rest, name), expected)
   assert {k: float(v) for k, v in metrics.items()} == adapter.episode_metrics()
-  other = jax.tree.map(lambda x: x[0], batch)[0].observation
-  assert not np.array_equal(other, first.observation)
+  other = jax.tree.map(lambda x: x[0], batch)[1].reward
+  assert not np.array_equal(other, rest.reward)
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (2, 2)])

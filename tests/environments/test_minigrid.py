@@ -28,8 +28,10 @@ def test_the_view_and_the_direction_are_the_raw_ones(name):
   for action in rng.integers(3, size=30):
     assert timestep.observation.dtype == np.uint8
     np.testing.assert_array_equal(timestep.observation[..., :3], seen["image"])
-    converted = encodings.to_array(environment.observation_spec(), seen)
-    np.testing.assert_array_equal(converted, timestep.observation)
+    # As a policy converts what it is given.
+    converted, is_batch = encodings.to_batch(environment.observation_spec(), seen)
+    np.testing.assert_array_equal(converted, timestep.observation[None])
+    assert not is_batch
     assert np.all(timestep.observation[..., 3] == seen["direction"])
     seen, *_ = raw.step(action)
     timestep = environment.step(action)

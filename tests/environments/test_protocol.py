@@ -15,7 +15,7 @@ _FAKES = "fakes:"
 # Where the extra `atari` is installed.
 _ATARI = tuple(
   name
-  for name in ("atari:Breakout", "atari:Pong/rgb,sticky=0.25")
+  for name in ("atari:Breakout", "atari:Pong/rgb,noops=0,sticky=0.25")
   if importlib.util.find_spec("ale_py") and importlib.util.find_spec("cv2")
 )
 NAMES = (
