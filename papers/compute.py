@@ -193,21 +193,3 @@ def until_solved(
   limit = {"episodes": settings["max_episodes"], "eval_episodes": 0}
   train(settings, record, **limit, **training)
   return record.results()
-
-
-def windows(
-  ends: np.ndarray, values: np.ndarray, num_steps: int, num_windows: int
-) -> tuple[np.ndarray, np.ndarray]:
-  """Sums of the values in equal parts of a run, and their numbers, `[W]` each.
-
-  An episode counts where it ends; one that ends after the last step, in the last part.
-
-  Args:
-    ends: the environment steps at the episodes' ends, `[E]`.
-    values: of the episodes, `[E]`.
-    num_steps: of the run.
-    num_windows: W.
-  """
-  part = np.minimum((ends - 1) * num_windows // num_steps, num_windows - 1).astype(int)
-  sums = np.bincount(part, values, minlength=num_windows)
-  return sums, np.bincount(part, minlength=num_windows)

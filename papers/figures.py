@@ -268,7 +268,6 @@ class Figure:
     problem: the setting whose values are left out in turn to see whether a verdict is
       robust; '' for none.
     then: the results → further grids.
-    pictures: name → rows of panels of further pictures.
     table: the results → a table in Markdown for the page, if any.
   """
 
@@ -281,9 +280,6 @@ class Figure:
   claims: Sequence["judge.Claim"]
   problem: str = ""
   then: Callable[[Table], Sequence[Grid]] | None = None
-  pictures: Mapping[str, Sequence[Sequence["draw.Panel"]]] = dataclasses.field(
-    default_factory=dict
-  )
   table: Callable[[Table], str] | None = None
 
   @property

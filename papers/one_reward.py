@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from explorax.papers import compute, draw, figures, judge
+from explorax.papers import compute, figures, judge
 from explorax.papers.ez import runs
 
 _EZ, _EPSILON = {"agent": "r2d2_ez"}, {"agent": "r2d2_sarsa_lambda"}
-_AGENTS = {"εz-greedy": _EZ, "ε-greedy": _EPSILON}
 _ONE, _EIGHT = {"num_policies": 1}, {"num_policies": 8}
 _STEPS = 20_000  # Of each policy: N policies share one actor's N times as many.
 _TIME_LIMIT = 100  # Steps of an episode of Never Give Up's.
@@ -70,19 +69,6 @@ def _share_of_training(table: figures.Table) -> np.ndarray:
   return table.scores("goals") / table.scores("episodes")
 
 
-def _shares(lines: draw.Lines) -> list[list[draw.Panel]]:
-  """A row for each line: the shares of episodes that reach the goal."""
-  label = "share of the last evaluation's episodes"
-  axes: Any = {"xlabel": label, "xlim": (-0.02, 1.02)}
-  training: Any = {"axes": {"xlabel": "share of the training episodes"}, "names": False}
-  return [
-    [
-      draw.Rows(x="evaluated", lines=lines, axes=axes),
-      draw.Rows(x=_share_of_training, lines=lines, **training),
-    ]
-  ]
-
-
 FIGURES = (
   figures.Figure(
     name="ez/sparse",
@@ -91,7 +77,7 @@ FIGURES = (
     runs=[
       figures.Grid(
         run,
-        [*_AGENTS.values()],
+        [_EZ, _EPSILON],
         {
           "environment": "jax:gridworld/30,time_limit=150",
           "num_steps": 20_000,
@@ -103,7 +89,7 @@ FIGURES = (
       )
     ],
     quick={**_QUICK, "num_steps": 300},
-    panels=_shares(_AGENTS),
+    panels=[],
     claims=[
       judge.Holm(
         [
@@ -139,7 +125,7 @@ FIGURES = (
       )
     ],
     quick={**_QUICK, **_ONE},
-    panels=_shares({"N = 1": _ONE, "N = 8": _EIGHT}),
+    panels=[],
     claims=[
       judge.Holm(
         [

@@ -294,11 +294,9 @@ def write(
 ) -> list[judge.Finding]:
   """Draws a figure, and writes its findings if it is not a quick or changed version."""
   findings = judge.judge(figure.claims, table, figure.problem)
-  for part, panels in {"": figure.panels, **figure.pictures}.items():
-    if panels:
-      png = draw.draw(panels, table, "" if part else figure.title)
-      name = f"{figure.file_name}{version}{f'_{part}' * bool(part)}.png"
-      _write(directory / name, png)
+  if figure.panels:
+    png = draw.draw(figure.panels, table, figure.title)
+    _write(directory / f"{figure.file_name}{version}.png", png)
   if version:
     return [dataclasses.replace(x, held=None) for x in findings]
   rows = [row for row in read_verdicts(directory) if row["figure"] != figure.name]

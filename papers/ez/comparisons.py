@@ -39,33 +39,6 @@ def curves(
   )
 
 
-def maps(
-  lines: draw.Lines,
-  where: figures.Selection,
-  *,
-  flipped: bool = False,
-  logarithmic: bool = False,
-  columns: int = 2,
-  **axes: Any,
-) -> draw.Maps:
-  """Maps of mean first visits, `flipped`: with the first row below.
-
-  `logarithmic`: the colour is the logarithm, of the deep sea's lower triangle.
-  """
-
-  def values(table: figures.Table) -> np.ndarray:
-    mean = table.joined("first_visits").mean(axis=0)
-    square = mean.reshape(2 * (round(len(mean) ** 0.5),))
-    if logarithmic:
-      square = np.where(np.tri(len(square), dtype=bool), np.log(square + 1.0), np.nan)
-    return square[::-1] if flipped else square
-
-  label = "log(mean first visit + 1)" if logarithmic else "mean first visit (step)"
-  return draw.Maps(
-    values=values, maps=lines, label=label, where=where, columns=columns, axes=axes
-  )
-
-
 def earns_more(
   claim: str,
   where: figures.Selection,
@@ -122,36 +95,13 @@ def over(
   return [claim(*x) for x in claims]
 
 
-def sweep(
-  name: str,
-  label: str,
-  chosen: tuple[float, ...],
-  most: float,
-  ties: str | None = None,
+def means(
+  name: str, label: str, most: float, ties: str | None = None
 ) -> list[list[draw.Panel]]:
-  """Mean returns against a property, and below the curves at the chosen values.
-
-  All panels have one y scale, up to `most`. `ties`: those of a gridworld's main runs,
-  which are beside those with random ties.
-  """
-  shared: Any = {"ylabel": "discounted return", "ylim": (0, most)}
-  words = "mean over all episodes"
-  readings = {words: ties, f"{words}, random ties": "random"} if ties else {words: None}
-  means: list[draw.Panel] = [
-    draw.Curves(
-      y=DISCOUNTED,
-      lines=runs.RULES,
-      x=name,
-      where={"ties": reading},
-      axes={**shared, "xlabel": label, "title": title},
-    )
-    for title, reading in readings.items()
-  ]
-  each: list[draw.Panel] = [
-    curves({name: x, "ties": ties}, **shared, title=f"{name} {x:g}") for x in chosen
-  ]
-  half = len(each) // 2
-  return [means, each[:half], each[half:]]
+  """Mean returns over all episodes against a property; of a gridworld with `ties`."""
+  axes: Any = {"xlabel": label, "ylabel": "discounted return", "ylim": (0, most)}
+  where = {"ties": ties}
+  return [[draw.Curves(y=DISCOUNTED, lines=runs.RULES, x=name, where=where, axes=axes)]]
 
 
 def size_marks(

@@ -139,42 +139,20 @@ FIGURES = (
     quick={"episodes": 5, "steps": 300, "num_seeds": 4},
     panels=[
       [
-        comparisons.size_marks(event, label, _SIZES, _SEA)
+        comparisons.size_marks(event, f"DeepSea: {label}", _SIZES, _SEA)
         for label, event in _EVENTS.items()
-      ]
+      ],
+      [
+        comparisons.curves(
+          {**_ROOM, "ties": "fixed"}, title="GridWorld, fixed ties", ylim=(0, 0.2)
+        ),
+        comparisons.curves(
+          _CAR,
+          guides=[draw.horizontal(_NEAR_OPTIMAL, linestyle=":", label="near-optimal")],
+          title="MountainCar",
+        ),
+      ],
     ],
-    pictures={
-      "gridworld": [
-        [
-          comparisons.curves(
-            {**_ROOM, "ties": ties}, title=f"GridWorld, {ties} ties", ylim=(0, top)
-          )
-          for ties, top in zip(runs.TIES, (0.01, 0.2, 1), strict=True)
-        ]
-      ],
-      "mountain_car": [
-        [
-          comparisons.curves(
-            _CAR,
-            guides=[
-              draw.horizontal(_NEAR_OPTIMAL, linestyle="--", label="near-optimal")
-            ],
-            title="MountainCar",
-          )
-        ]
-      ],
-      "maps": [
-        [
-          comparisons.maps(
-            {f"{label}, {rule}": where for rule, where in runs.RULES.items()},
-            _of_map(domain),
-            flipped=label == "MountainCar",
-            logarithmic=label == "DeepSea",
-          )
-        ]
-        for label, domain in _MAPS.items()
-      ],
-    },
     claims=[
       *(claim for x in _EVENTS.items() for claim in _of_deep_sea(*x)),
       *(
@@ -217,16 +195,7 @@ FIGURES = (
           ylabel="return (of at most 1000)",
         )
         for label, (basis, _) in _BASES.items()
-      ],
-      [
-        comparisons.maps(
-          runs.RULES,
-          _of_map(runs.CARTPOLE),
-          flipped=True,
-          xlabel="place, −1.8 to 1.8 m",
-          ylabel="angle, −π to π",
-        )
-      ],
+      ]
     ],
     claims=[
       *(

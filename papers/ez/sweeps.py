@@ -136,9 +136,7 @@ def _worlds(number: int, world: str) -> figures.Figure:
       "time_limit": 200,
       "num_seeds": 5,
     },
-    panels=comparisons.sweep(
-      "density", f"density of {world}", (0.0, 0.1, 0.2, 0.4), 1.0, "first"
-    ),
+    panels=comparisons.means("density", f"density of {world}", 1.0, "first"),
     claims=[
       comparisons.earns_more(
         "at a density of 0, εz-greedy earns more", {**_FIRST, "density": 0.0}
@@ -229,9 +227,7 @@ FIGURES = (
       for ties, num_seeds in ((_FIXED, 800), (_RANDOM, 100))
     ],
     quick={"noise": (0.0, 0.2, 0.9), "size": 8, "episodes": 20, "num_seeds": 5},
-    panels=comparisons.sweep(
-      "noise", "probability of a random move", (0.0, 0.1, 0.3, 0.7), 0.25, "fixed"
-    ),
+    panels=comparisons.means("noise", "probability of a random move", 0.25, "fixed"),
     claims=[
       comparisons.earns_more(
         "without noise, εz-greedy earns more", {**_FIXED, "noise": 0.0}
@@ -263,9 +259,7 @@ FIGURES = (
     source=f"{runs.PAPER}, figure 8",
     runs=[comparisons.grid({**runs.MOUNTAIN_CAR, "noise": _IN_CAR})],
     quick={"noise": (0.0, 1.0), "episodes": 5, "time_limit": 1000, "num_seeds": 3},
-    panels=comparisons.sweep(
-      "noise", "variance of the force", (0.0, 0.25, 1.0, 2.0), 0.25
-    ),
+    panels=comparisons.means("noise", "variance of the force", 0.25),
     claims=[
       *comparisons.over(
         *("noise", {}),

@@ -50,6 +50,11 @@ def _in_a_band(table: figures.Table) -> tuple[bool, str, None]:
   return max(shares) < _SELDOM, words, None
 
 
+def _map(table: figures.Table) -> np.ndarray:
+  mean = table.joined("first_visits").mean(axis=0)
+  return mean.reshape(2 * table.values("size"))
+
+
 def _bottom_corners(table: figures.Table) -> np.ndarray:
   size = table.values("size")[0]
   return table.joined("first_visits")[:, [size * (size - 1), -1]]
@@ -102,13 +107,14 @@ FIGURES = (
     quick={"size": 10, "steps": 200, "num_seeds": 10},
     panels=[
       [
-        comparisons.maps(
-          {
+        draw.Maps(
+          values=_map,
+          maps={
             f"{label}, ε = {epsilon}": {**rule, "epsilon": epsilon}
             for label, rule in runs.RULES.items()
             for epsilon in _EPSILONS
           },
-          {},
+          label="mean first visit (step)",
           columns=len(_EPSILONS),
         )
       ]

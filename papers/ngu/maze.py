@@ -4,7 +4,6 @@ Paper 2's figure 2, and the variations that its tables 3 and 9 and its figures 1
 test on Atari.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,8 +69,7 @@ def run(settings: figures.Settings) -> figures.Results:
   """Trains a seed; in evaluations the policy is greedy, as in table 7.
 
   Returns:
-    `env_steps` and `coverage` of the E evaluations, `[1, E]`; `training_coverage` of
-    all training episodes.
+    `env_steps` and `coverage` of the E evaluations, `[1, E]`.
   """
   size, (seed,) = settings["size"], settings["seeds"]
   changes = {
@@ -101,15 +99,11 @@ def run(settings: figures.Settings) -> figures.Results:
     **{name: settings[name] for name in lengths},
   )
 
-  def coverage(episodes: Sequence[Any]) -> list[float]:
-    return [episode.metrics["coverage"] for episode in episodes]
-
   evaluations = record.evaluations[seed]
-  means = [np.mean(coverage(x.episodes)) for x in evaluations]
+  means = [np.mean([y.metrics["coverage"] for y in x.episodes]) for x in evaluations]
   return {
     "env_steps": np.array([[x.env_steps for x in evaluations]], np.int64),
     "coverage": np.array([means], np.float64),
-    "training_coverage": np.array([coverage(record.episodes[seed])], np.float32),
   }
 
 
