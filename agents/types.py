@@ -211,8 +211,8 @@ class ReplaySpec(ranges.Checked):
       )
     if self.min_size > self.capacity:
       raise ValueError(
-        f"min_size is {self.min_size} environment steps, but replay never holds more "
-        f"than its capacity of {self.capacity}: learning would never start; lower it."
+        f"min_replay_size is {self.min_size} environment steps, but replay never holds "
+        f"more than its capacity of {self.capacity}; lower it."
       )
 
   @property

@@ -57,5 +57,6 @@ def sentence(error: BaseException) -> str:
   if line or not isinstance(error, ValueError | TypeError | ImportError | OSError):
     notes = getattr(error, "__notes__", ["--debug shows the traceback"])
     text = describe(error).removesuffix(".") + (f" ({line})" if line else "")
-    return "; ".join([text, *notes]) + "."
+    ours = [note for note in notes if "\n" not in note]  # JAX's has several lines.
+    return "; ".join([text, *ours]) + "."
   return str(error)
