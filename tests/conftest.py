@@ -1,13 +1,10 @@
 """What all tests share: the CPU, strict shapes, compiled programs, random examples."""
 
 import importlib.util
-import multiprocessing
 import os
 import pathlib
 import signal
 import sys
-import threading
-import time
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -83,32 +80,6 @@ def _strict_rank_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
   marker = request.node.get_closest_marker("rank_promotion")
   with jax.numpy_rank_promotion(marker.args[0] if marker else "raise"):
     yield
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
-  """Fails a test after which a thread or a process of it still runs."""
-  before = {*threading.enumerate(), *multiprocessing.active_children()}
-  yield
-  until = time.monotonic() + 5.0
-  while left := _running() - before:
-    assert time.monotonic() < until, f"the test left {left} behind"
-    time.sleep(0.05)
-
-
-def _running() -> set[Any]:
-  threads = {x for x in threading.enumerate() if not x.name.startswith(_OF_PACKAGES)}
-  return {*threads, *multiprocessing.active_children()}
-
-
-# Threads of other packages, which last as long as the process.
-_OF_PACKAGES = (
-  "ray_",
-  "Ray",
-  "Dummy",
-  "ThreadPoolExecutor",
-  "asyncio",
-)
 
 
 def _trace(agent: Any) -> tuple[Any, ...]:

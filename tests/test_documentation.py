@@ -1,13 +1,13 @@
-"""The pages: their code runs, their tables are complete, their links lead somewhere.
+"""The pages: their code runs, and their links lead somewhere.
 
 Blocks of shell are expanded by a shell in which `python` is a function that prints its
-arguments, which the commands' own parsers then read; some runs are made through the
-real `main`, shortened by `SHORTER`. Files that pages write (`# name.py`) are there.
+arguments, which the commands' own parsers then read. Files that pages write
+(`# name.py`) are there: their agents are traced in their environments.
 """
 
 import ast
+import contextlib
 import importlib.util
-import json
 import pathlib
 import re
 import shutil
@@ -23,34 +23,21 @@ from explorax.experiments import (
   evaluate,
   flags,
   grid,
-  presets,
+  parts,
   report,
   run,
   sweep,
   tuning,
 )
-from explorax.experiments import parts as parts_lib
 from explorax.papers import figures, reproduce
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
 PAGES = [
   ROOT / "README.md",
   ROOT / "CONTRIBUTING.md",
-  *sorted(DOCS.rglob("*.md")),
+  *sorted((ROOT / "docs").rglob("*.md")),
   *sorted(ROOT.glob("agents/*/README.md")),
 ]
-
-# Later flags win. Two episodes, and a replay small enough for learning to begin within
-# them.
-SHORTER = (
-  "--replay=memory",
-  "--episodes=2",
-  "--set=batch_size=4",
-  "--set=min_replay_size=4",
-)
-
-needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
 def _name(path: pathlib.Path) -> str:
@@ -62,25 +49,16 @@ def _blocks(path: pathlib.Path, language: str) -> list[str]:
   return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-every_page = pytest.mark.parametrize("path", PAGES, ids=_name)
-with_commands = pytest.mark.parametrize(
-  "path", [path for path in PAGES if _blocks(path, "bash")], ids=_name
-)
-with_python = pytest.mark.parametrize(
-  "path", [path for path in PAGES if _blocks(path, "python")], ids=_name
-)
+def _with(language: str) -> pytest.MarkDecorator:
+  """Parametrises by the pages with such blocks."""
+  pages = [path for path in PAGES if _blocks(path, language)]
+  return pytest.mark.parametrize("path", pages, ids=_name)
 
 
 def _anchors(path: pathlib.Path) -> set[str]:
   """Of a file's headings."""
   headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
   return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
-
-
-def _rows(text: str) -> list[list[str]]:
-  """The cells of a table's rows, its header and rule left out."""
-  lines = [line for line in text.splitlines() if line.startswith("|")]
-  return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
 def _commands(path: pathlib.Path) -> list[tuple[str, list[str]]]:
@@ -123,89 +101,56 @@ def directory_of_files(tmp_path, monkeypatch):
   return tmp_path
 
 
-def _flags_of_run(argv: list[str]) -> dict[str, Any]:
-  return flags.parse(argv, config.RunConfig, run.Flags, command.Common)
+def _run(argv: list[str], trace: Callable[[Any], tuple[Any, ...]]) -> None:
+  given = flags.parse(argv, config.RunConfig, run.Flags, command.Common)
+  if any(given[name] for name in ("list_agents", "list_envs", "list_settings", "help")):
+    return
+  settings, _ = parts.resolve(config.from_flags(given))
+  is_theirs = "my_" in f"{settings.env} {settings.settings}"
+  if is_theirs and not settings.has_user_agent:
+    with contextlib.closing(parts.make(settings)) as made:
+      before, after, *_ = trace(made.agent)
+      assert before == after
 
 
-def _parse_run(argv: list[str]) -> None:
-  given = _flags_of_run(argv)
-  # A file is of a run that is not there.
-  others = ("list_agents", "list_envs", "list_settings", "help", "config")
-  if not any(given[name] for name in others):
-    parts_lib.resolve(config.from_flags(given))
-
-
-def _parse_sweep(argv: list[str]) -> None:
-  parsed = flags.parse(argv, sweep.Flags, config.RunConfig, command.Common)
-  given = {**parsed, "workers": None}
+def _sweep(argv: list[str]) -> None:
+  given = flags.parse(argv, sweep.Flags, config.RunConfig, command.Common)
+  given["workers"] = None
   agents = grid.agents(given["agents"])
   envs = grid.environments(given["sweep"], given["envs"])
-  tried, given["set"] = tuning.from_flags(given, agents)
+  tried, given["set"] = tuning.split(given["set"], agents)
   agents = tuning.variants(tried, agents) if tried else agents
   assert grid.configs(given, agents, envs, pathlib.Path(given["output"]))
 
 
-def _parse_figure(argv: list[str]) -> None:
+def _reproduce(argv: list[str]) -> None:
   given = flags.parse(argv, reproduce.Flags, command.Common)
   if given["figure"] and given["figure"] != "NAME":
     for figure in figures.choose(given["figure"], figures.every()):
       figures.parse_changes(figure, given["set"])
 
 
-PARSERS: dict[str, Callable[[list[str]], Any]] = {
-  "run": _parse_run,
-  "sweep": _parse_sweep,
-  "reproduce": _parse_figure,
-  "report": lambda argv: flags.parse(
-    argv, report.Flags, command.Common, positional="runs"
-  ),
-  "evaluate": lambda argv: flags.parse(
-    argv, evaluate.Flags, command.Common, positional="files"
-  ),
-}
+# Command → its module, and what it calls its arguments without a flag.
+OTHERS = {"report": (report, "runs"), "evaluate": (evaluate, "files")}
 
 
-@needs_bash
-@with_commands
-def test_commands_have_valid_flags_and_values(path, directory_of_files):
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@_with("bash")
+def test_commands_have_valid_flags_and_values(path, directory_of_files, trace):
   """Known flags, agents, settings, values, ids and figures."""
   for name, argv in _commands(path):
-    PARSERS[name](argv)
+    if name == "run":
+      _run(argv, trace)
+    elif name == "sweep":
+      _sweep(argv)
+    elif name == "reproduce":
+      _reproduce(argv)
+    else:
+      module, positional = OTHERS[name]
+      flags.parse(argv, module.Flags, command.Common, positional=positional)
 
 
-@needs_bash
-@pytest.mark.parametrize(
-  ("page", "chosen"),
-  [
-    ("docs/guides/environments.md", "--env=my_corridor:make"),
-    ("docs/guides/parts.md", "my_rules"),
-    ("docs/guides/parts.md", "my_bonuses"),
-    ("docs/guides/parts.md", "my_targets"),
-  ],
-)
-def test_commands_of_the_pages_run(page, chosen, directory_of_files, capsys):
-  (argv,) = [
-    argv
-    for name, argv in _commands(ROOT / page)
-    if name == "run" and any(chosen in arg for arg in argv)
-  ]
-  # The device runner has a replay of its own, and may end some episodes later.
-  is_on_device = "--runner=device" in argv
-  shorter = [*argv, *SHORTER[is_on_device:], "--output=here"]
-  assert run.main(shorter) == 0, capsys.readouterr().err
-  summary = json.loads(pathlib.Path("here/summary.json").read_text())
-  assert summary["status"] == "finished" and summary["learner_updates"] > 0
-  assert summary["episodes"] >= 2 if is_on_device else summary["episodes"] == 2
-
-
-def test_table_of_agents_is_that_of_the_presets():
-  rows = _rows((DOCS / "agents.md").read_text(encoding="utf-8").split("\n## ")[0])
-  told = [(row[0].strip("`"), *row[1:3]) for row in rows]
-  known = [(p.name, p.summary, p.paper) for p in presets.PRESETS.values()]
-  assert told == known, "docs/agents.md's table differs from experiments/presets"
-
-
-@every_page
+@pytest.mark.parametrize("path", PAGES, ids=_name)
 def test_links_and_paths_exist(path):
   text = path.read_text(encoding="utf-8")
   for link in re.findall(r"\]\(([^)]+)\)", text):
@@ -220,9 +165,6 @@ def test_links_and_paths_exist(path):
   )
   for name in re.findall(rf"`((?:{folders}|requirements)/[\w./]*)`", text):
     assert (ROOT / name).exists(), name
-  for name in re.findall(r"`make (\w+)`", text):
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(rf"^{name}:", makefile, re.MULTILINE), name
 
 
 # Packages of pages that our environments lack.
@@ -231,7 +173,7 @@ NOT_INSTALLED = ("gymnax", "optuna", "stable_baselines3")
 READS_RUNS = 'pathlib.Path(run) / "summary.json"'
 
 
-@with_python
+@_with("python")
 def test_python_blocks_run_as_written(path, directory_of_files):
   """One after the other, as a reader does, but for a shorter training."""
 

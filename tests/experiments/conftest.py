@@ -1,13 +1,15 @@
-"""Records of episodes, agents of a user, interrupts, and a full disk."""
+"""Records of episodes, runs that several files read, agents of a user, interrupts."""
 
 import contextlib
-import resource
+import functools
+import pathlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from explorax.experiments import presets, run, signals
 from explorax.experiments.runners import common
 
 
@@ -46,35 +48,64 @@ def make_evaluation():
   return make
 
 
+def _short_settings(name: str) -> list[str]:
+  config = presets.PRESETS[name].config_for("fakes:fake_one_hot")
+  short = ["hidden_sizes=8", "batch_size=4", "replay_capacity=95", "min_replay_size=90"]
+  if config.updates_per_step != 1:
+    short.append("updates_per_step=1")
+  if getattr(config, "num_members", 1) > 1:
+    short.append("num_members=3")
+  if getattr(config, "num_explorers", 0):
+    short.append("num_explorers=2")
+  if getattr(config, "sequence_length", 1) > 1:
+    short += ["sequence_length=4", "sequence_period=2"]
+    short += ["lstm_size=6", "head_size=6"] if config.lstm_size else []
+  if name.startswith("tdu_r2d2"):  # More than one head in a hundred steps.
+    short += ["exploration.of.period_steps=5"]
+  if name.startswith("rainbow"):
+    short += ["target.num_atoms=5", "head_size=4"]
+  if name in ("dqn_rnd", "r2d2_rnd"):
+    short += ["bonus.hidden_sizes=8", "bonus.output_size=4"]
+  if name in ("ngu", "ngu_dqn"):
+    short += ["bonus.hidden_sizes=8", "bonus.memory_capacity=20"]
+  return short
+
+
+@pytest.fixture(scope="session")
+def short_settings() -> Callable[[str], list[str]]:
+  """(preset) → settings of few members and eleven updates in a hundred steps."""
+  return _short_settings
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory) -> Callable[..., pathlib.Path]:
+  """(preset, flags) → the directory of its run of a hundred steps, made once."""
+
+  @functools.cache
+  def train(name: str, *flags: str) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("trained") / name
+    argv = [f"--agent={name}", "--env=fakes:fake_one_hot", "--steps=100"]
+    argv += [f"--output={path}", "--eval_episodes=1", *flags]
+    assert run.main([*argv, *(f"--set={x}" for x in _short_settings(name))]) == 0
+    return path
+
+  return train
+
+
 AGENTS = """
-import os, signal, time
 import numpy as np
 
 
 class Random:
-  signal_at, seconds = None, 0.0
-
   def __init__(self, observation_spec, action_spec, seed):
     self.rng = np.random.default_rng(seed)
     self.num_actions = action_spec.num_values
-    self.seed, self.episodes = seed, 0
 
   def select_action(self, timestep):
     return self.rng.integers(self.num_actions)
 
   def update(self, timestep, action, new_timestep):
-    self.episodes += new_timestep.last()
-    if new_timestep.last() and self.episodes == self.signal_at:
-      os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(self.seconds)
-
-
-class Interrupting(Random):
-  signal_at = 3
-
-
-class Slow(Random):
-  seconds = 0.005
+    pass
 
 
 class Broken(Random):
@@ -95,7 +126,6 @@ def agents(tmp_path, monkeypatch) -> str:
 @pytest.fixture
 def interrupted(monkeypatch):
   """Runs a command that receives SIGTERM after it has checked `asked` times for it."""
-  from explorax.experiments import run, signals
 
   def run_until(asked: int, *argv: str) -> int:
     class Request(signals.StopRequest):
@@ -113,30 +143,3 @@ def interrupted(monkeypatch):
       return run.main(argv)
 
   return run_until
-
-
-@contextlib.contextmanager
-def _small_disk(num_bytes: int) -> Iterator[None]:
-  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-  resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
-  try:
-    yield
-  finally:
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
-@pytest.fixture
-def small_disk():
-  """A context in which no file grows beyond so many bytes, as on a full disk.
-
-  To be left within the test: the limit holds for pytest's own output as well.
-  """
-  return _small_disk
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-  """SIGINT as in a terminal; what a shell has put into the background ignores it."""
-  before = signal.signal(signal.SIGINT, signal.default_int_handler)
-  yield
-  signal.signal(signal.SIGINT, before)

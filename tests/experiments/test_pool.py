@@ -1,16 +1,11 @@
 """The pool, in this process, in several and on Ray, with the same tasks."""
 
 import importlib.util
-import os
 import pathlib
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
-from explorax.experiments import pool, processes
+from explorax.experiments import errors, pool, processes
 
 # What a task does the first time.
 MODULE = """
@@ -88,34 +83,19 @@ def test_a_cluster_computes_the_same(module):
   _check_failures(found, module)
 
 
-LIFE = """
-import sys
-from explorax.experiments import pool
-import {name} as module
-
-if __name__ == "__main__":
-  tasks = [pool.Task(kind, (".", kind)) for kind in ("hangs", "fine")]
-  for _ in pool.compute(module.compute, tasks, workers=2):
-    print("done", flush=True)
-"""
+def test_an_address_where_nothing_listens_is_refused_at_once():
+  with (
+    pytest.raises(errors.SetUpError, match=r"--ray_address=127\.0\.0\.1:1 "),
+    processes.connect("127.0.0.1:1", None),
+  ):
+    pass
 
 
-def test_an_idle_process_ends_with_the_one_that_started_it(module):
-  pathlib.Path("life.py").write_text(LIFE.format(name=module.__name__))
-  life = subprocess.Popen([sys.executable, "life.py"], stdout=subprocess.PIPE)
-  assert life.stdout.readline() == b"done\n"
-  children = pathlib.Path(f"/proc/{life.pid}/task/{life.pid}/children").read_text()
-  life.send_signal(signal.SIGKILL)
-  life.wait()
-  pids = [int(pid) for pid in children.split()]
-  deadline = time.monotonic() + 60
-  while all(map(_is_alive, pids)) and time.monotonic() < deadline:
-    time.sleep(0.05)
-  alive = [pid for pid in pids if _is_alive(pid)]
-  for pid in alive:  # The one that hangs, and multiprocessing's own.
-    os.kill(pid, signal.SIGKILL)
-  assert len(alive) < len(pids)
-
-
-def _is_alive(pid: int) -> bool:
-  return pathlib.Path(f"/proc/{pid}").exists()
+def test_a_ray_that_was_imported_before_its_settings_is_not_started(monkeypatch):
+  pytest.importorskip("ray")
+  monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+  with (
+    pytest.raises(errors.SetUpError, match="imported before"),
+    processes.connect(None, 1),
+  ):
+    pass

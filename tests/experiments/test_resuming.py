@@ -3,16 +3,18 @@
 import csv
 import json
 import pathlib
+import signal
+import subprocess
+import sys
+import time
 
-import fakes
 import numpy as np
 import pytest
 
-from explorax.experiments import checkpoint, run
+from explorax.experiments import checkpoint, config, parts, run
 
-SMALL = ("--set=hidden_sizes=8", "--set=min_replay_size=150", "--set=batch_size=4")
-DEVICE = ("--agent=dqn", "--env=jax:deep_sea/4", "--runner=device", *SMALL)
-OF_TIME = ("steps_per_second", "wall_seconds")
+DEEP_SEA = ("--agent=dqn", "--env=jax:deep_sea/4", "--set=hidden_sizes=4")
+TINY = ("--set=hidden_sizes=4", "--set=batch_size=2", "--set=min_replay_size=12")
 
 
 @pytest.fixture(autouse=True)
@@ -21,10 +23,15 @@ def _empty_directory(tmp_path, monkeypatch):
 
 
 def rows(directory: str, name: str = "metrics.csv") -> list[dict[str, str]]:
+  of_time = ("steps_per_second", "wall_seconds")
   with open(f"{directory}/{name}", newline="") as file:
     return [
-      {k: v for k, v in row.items() if k not in OF_TIME} for row in csv.DictReader(file)
+      {k: v for k, v in row.items() if k not in of_time} for row in csv.DictReader(file)
     ]
+
+
+def numbers(directory: str, column: str, name: str = "metrics.csv") -> list[int]:
+  return [int(row[column]) for row in rows(directory, name)]
 
 
 def weights(directory: str) -> dict[str, bytes]:
@@ -37,84 +44,71 @@ def summary(directory: str) -> dict:
   return json.loads(pathlib.Path(directory, "summary.json").read_text())
 
 
-def assert_same(a: str, b: str) -> None:
-  """The files of two runs are the same, except for times."""
-  assert weights(a) == weights(b)
-  assert rows(a) == rows(b)
-  assert rows(a, "learner.csv") == rows(b, "learner.csv")
-  name = "evaluation.csv"
-  assert pathlib.Path(a, name).exists() == pathlib.Path(b, name).exists()
-  if pathlib.Path(a, name).exists():
-    assert rows(a, name) == rows(b, name)
-  for name in (
-    "env_steps",
-    "episodes",
-    "learner_updates",
-    "policies",
-    "evaluation_return",
-  ):
-    assert summary(a).get(name) == summary(b).get(name)
+def test_the_device_runner_resumes_bit_for_bit(interrupted, capsys):
+  """Two seeds, stopped while replay fills and after it; each leaves what it does alone.
 
-
-def uninterrupted_and_not(interrupted, argv: tuple[str, ...], *asked: int) -> None:
-  """Runs a command as a whole and in parts, which must have the same results."""
+  The last digits of sums over a batch depend on how XLA has laid it out.
+  """
+  argv = (*DEEP_SEA, "--runner=device", "--set=batch_size=4", "--log_every=50")
+  argv = (*argv, "--set=min_replay_size=150", "--steps=450", "--eval_episodes=1")
+  assert run.main([*argv, "--seed=2", "--output=alone"]) == 0
+  argv = (*argv, "--seed=1", "--seeds=2")
   assert run.main([*argv, "--output=whole"]) == 0
   argv = (*argv, "--output=parts")
-  for times in asked:
-    assert interrupted(times, *argv) == 143
-    assert summary("parts")["status"] == "interrupted"
+  for asked in (1, 3):
+    assert interrupted(asked, *argv) == 143
   assert run.main(argv) == 0
-  assert_same("whole", "parts")
-
-
-def test_the_device_runner_resumes_bit_for_bit(interrupted, capsys):
-  """Stopped while replay fills and after it; a finished run stays as it is."""
-  argv = (*DEVICE, "--steps=450", "--eval_every=150", "--eval_episodes=1")
-  argv = (*argv, "--log_every=50")
-  uninterrupted_and_not(interrupted, argv, 1, 3)
-  whole = summary("whole")
-  assert whole["env_steps"] >= 450 and whole["episodes"] >= 112
-  assert whole["learner_updates"] == whole["env_steps"] - 150
-  assert whole["evaluation_episodes"] >= 1
-  assert len(rows("whole", "learner.csv")) == 3  # At reports.
-  found = rows("whole")
-  assert [int(row["env_steps"]) for row in found[:3]] == [4, 8, 12]
-  assert "bad_episode" in found[-1]
   assert "Resuming at environment step" in capsys.readouterr().out
-  config = json.loads(pathlib.Path("parts/config.json").read_text())
-  assert (config["runner"], config["replay"]) == ("device", "device")
-  before = weights("parts")
-  assert run.main([*argv, "--output=parts"]) == 0
-  assert "is finished" in capsys.readouterr().out and weights("parts") == before
-
-
-LOCAL = ("--env=jax:deep_sea/4", "--replay=memory", "--steps=60", "--eval_every=20")
-TINY = ("--set=hidden_sizes=4", "--set=batch_size=2", "--set=min_replay_size=12")
-
-
-@pytest.mark.parametrize(("num_envs", "asked"), [(1, (7, 25)), (3, (3, 6))])
-def test_the_local_runner_resumes_with_new_episodes(
-  interrupted, capsys, num_envs, asked
-):
-  """Nothing is lost or twice; other settings are refused, naming them."""
-  argv = ("--agent=dqn", *LOCAL, *TINY, "--eval_episodes=1", "--log_every=9")
-  argv = (*argv, f"--num_envs={num_envs}", "--output=parts")
-  for times in asked:
-    assert interrupted(times, *argv) == 143
-    assert summary("parts")["status"] == "interrupted"
+  for seed in ("seed1", "seed2"):
+    whole, resumed = f"whole/{seed}", f"parts/{seed}"
+    assert weights(whole) == weights(resumed)
+    for name in ("metrics.csv", "learner.csv", "evaluation.csv"):
+      assert rows(whole, name) == rows(resumed, name)
+    for name in ("env_steps", "episodes", "learner_updates", "evaluation_return"):
+      assert summary(whole)[name] == summary(resumed)[name]
+  assert rows("whole/seed1") != rows("whole/seed2")
+  for row, other in zip(rows("whole/seed2"), rows("alone"), strict=True):
+    for name, value in other.items():
+      is_sum = name in ("loss", "q", "td_error") and value
+      same = pytest.approx(float(value), rel=1e-5) if is_sum else value
+      assert (float(row[name]) if is_sum else row[name]) == same, name
+  end = summary("alone")
+  assert end["env_steps"] >= 450 and end["episodes"] >= 112
+  assert end["learner_updates"] == end["env_steps"] - 150
+  assert numbers("alone", "env_steps")[:3] == [4, 8, 12]
+  means = [summary(f"whole/seed{seed}")["evaluation_return"] for seed in (1, 2)]
+  assert summary("whole")["evaluation_return"]["value"] == pytest.approx(np.mean(means))
+  before = weights("parts/seed1")
   assert run.main(argv) == 0
-  after = summary("parts")
-  assert (after["env_steps"], after["learner_updates"]) == (60, 60 - 12 + num_envs)
-  steps = [int(row["env_steps"]) for row in rows("parts")]
-  assert steps == sorted(steps)
-  episodes = [int(row["episode"]) for row in rows("parts")]
-  assert episodes == list(range(1, len(episodes) + 1))
-  logged = [int(row["env_steps"]) for row in rows("parts", "learner.csv")]
-  assert logged == [9, 18, 27, 36, 45, 54]
-  evaluated = [int(row["env_steps"]) // 20 for row in rows("parts", "evaluation.csv")]
-  assert evaluated == [1, 2, 3]
+  assert "is finished" in capsys.readouterr().out
+  assert weights("parts/seed1") == before
+
+
+def test_the_local_runner_resumes_with_new_episodes(interrupted, capsys):
+  """Nothing is lost or twice, bsuite's files included; a finished run is extended."""
+  argv = ("--agent=dqn", "--env=bsuite:deep_sea/0", "--replay=memory", *TINY)
+  argv = (*argv, "--eval_every=20", "--eval_episodes=1", "--log_every=9")
+  argv = (*argv, "--output=parts")
+  for times in (7, 25):
+    assert interrupted(times, *argv, "--steps=60") == 143
+    assert summary("parts")["status"] == "interrupted"
+  for steps in (60, 75):
+    assert run.main([*argv, f"--steps={steps}"]) == 0
+    after = summary("parts")
+    assert (after["env_steps"], after["learner_updates"]) == (steps, steps - 11)
+  steps, episodes = numbers("parts", "env_steps"), numbers("parts", "episode")
+  assert steps == sorted(set(steps)) and episodes == [*range(1, len(steps) + 1)]
+  logged = numbers("parts", "env_steps", "learner.csv")
+  assert logged == [9, 18, 27, 36, 45, 54, 63, 72]
+  evaluated = numbers("parts", "env_steps", "evaluation.csv")
+  assert [steps // 20 for steps in evaluated] == [1, 2, 3, 3]
+  # bsuite's count of bad episodes resumes, and so does its file.
+  bad = [float(row["total_bad_episodes"]) for row in rows("parts")]
+  assert bad == sorted(bad) and len(bad) - 1 <= bad[-1] <= len(bad)
+  of_bsuite = numbers("parts/bsuite", "episode", "bsuite_id_-_deep_sea-0.csv")
+  assert of_bsuite == sorted(set(of_bsuite))
   capsys.readouterr()
-  assert run.main([*argv, "--seed=1", "--set=learning_rate=0.5"]) == 2
+  assert run.main([*argv, "--steps=75", "--seed=1", "--set=learning_rate=0.5"]) == 2
   (other,) = capsys.readouterr().err.splitlines()
   assert "seed is 0 there, but 1 here" in other
   assert "config.learning_rate is 0.001 there, but 0.5 here" in other
@@ -123,84 +117,57 @@ def test_the_local_runner_resumes_with_new_episodes(
 def test_what_was_learnt_while_acting_resumes(interrupted):
   """Counts of the first part: without them, r_int of a new state would be larger."""
   argv = ("--agent=dqn_counts", "--env=jax:deep_sea/4", *TINY, "--output=out")
-  argv = (*argv, "--steps=48", "--eval_episodes=0")
-  assert interrupted(41, *argv) == 143
+  argv = (*argv, "--steps=48", "--eval_episodes=0", "--num_envs=3")
+  assert interrupted(13, *argv) == 143
   before = float(rows("out")[-1]["intrinsic_return"])
   assert run.main(argv) == 0
   assert float(rows("out")[-1]["intrinsic_return"]) < 1.5 * before
 
 
-def test_an_interrupted_last_evaluation_is_repeated(interrupted):
-  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY, "--steps=30")
-  argv = (*argv, "--eval_episodes=9", "--output=out")
-  assert interrupted(45, *argv) == 143  # Asked after each step, also of evaluations.
-  before = weights("out")
-  assert run.main(argv) == 0
-  assert weights("out") == before and summary("out")["evaluation_episodes"] == 9
-
-
-def test_a_finished_run_is_extended():
-  argv = ("--agent=dqn", "--env=jax:deep_sea/4", *TINY, "--output=parts")
-  for steps in (30, 45, 62):  # In mid-episode, all of them.
-    assert run.main([*argv, f"--steps={steps}"]) == 0
-    assert summary("parts")["env_steps"] == steps
-  assert summary("parts")["learner_updates"] == 62 - 11
-  assert json.loads(pathlib.Path("parts/config.json").read_text())["steps"] == 62
-
-
-seeds: list[int] = []
-
-
-def seeded(seed: int) -> fakes.FakeEnvironment:
-  seeds.append(seed)
-  return fakes.fake()
-
-
-def test_environments_get_other_seeds_when_a_run_resumes(interrupted):
-  env = f"--env={__name__}:seeded"
-  argv = ("--agent=dqn", env, *TINY, "--steps=60", "--eval_every=20", "--seed=7")
-  seeds.clear()
-  assert interrupted(20, *argv, "--output=out") == 143
-  assert seeds[0] == 7 and len(set(seeds)) == 2
-  used = set(seeds)
-  for asked in (30, 40):
-    seeds.clear()
-    assert interrupted(asked, *argv, "--output=out") == 143
-    new = set(seeds) - used
-    assert len(new) == 2, "An environment, and that of evaluations."
-    used |= new
-  again, seeds[:] = set(used), []
-  assert interrupted(20, *argv, "--output=again") == 143
-  assert interrupted(30, *argv, "--output=again") == 143
-  assert set(seeds) <= again, "They repeat with the run."
-
-
-def test_bsuites_environments_start_an_episode(interrupted):
-  env = "bsuite:deep_sea/0"
-  argv = ("--agent=dqn", f"--env={env}", "--replay=memory", *TINY, "--output=out")
-  assert interrupted(65, *argv, "--steps=120") == 143
-  before = summary("out")
-  assert run.main([*argv, "--steps=120"]) == 0
-  after = summary("out")
-  assert after["env_steps"] >= 120 and after["episodes"] > before["episodes"]
-  found = rows("out")
-  assert [int(row["episode"]) for row in found] == list(range(1, len(found) + 1))
-  steps = [int(row["env_steps"]) for row in found]
-  assert steps == sorted(set(steps))
-  # bsuite's count of bad episodes resumes, and so does its file.
-  bad = [float(row["total_bad_episodes"]) for row in found]
-  assert bad == sorted(bad) and len(bad) - 1 <= bad[-1] <= len(bad)
-  own = rows("out/bsuite", "bsuite_id_-_deep_sea-0.csv")
-  assert [int(r["episode"]) for r in own] == sorted({int(r["episode"]) for r in own})
-
-
 @pytest.mark.reverb
 def test_reverb_keeps_its_windows_if_asked_to(interrupted):
-  argv = ("--agent=dqn", "--env=jax:deep_sea/4", "--steps=60", *TINY, "--output=out")
-  argv = (*argv, "--checkpoint_replay")
+  argv = (*DEEP_SEA, "--steps=60", *TINY, "--output=out")
+  argv = (*argv, "--replay=reverb", "--checkpoint_replay")
   assert interrupted(41, *argv) == 143
   assert summary("out")["learner_updates"] > 0
   assert run.main(argv) == 0
   # Had replay been empty, there would have been no updates for some steps.
   after = summary("out")
   assert after["learner_updates"] == after["env_steps"] - 11
+
+
+def test_environments_get_other_seeds_when_a_run_resumes(monkeypatch):
+  seeds: list[int] = []
+  make = parts.environments.make
+  monkeypatch.setattr(
+    parts.environments,
+    "make",
+    lambda name, *, seed: seeds.append(seed) or make(name, seed=seed),
+  )
+  settings = config.RunConfig(
+    agent="dqn", env="jax:chain/4", seed=7, steps=9, eval_every=3
+  )
+  for resumed_at in (0, 20, 30, 20):
+    parts.make(settings, resumed_at=resumed_at).close()
+  assert seeds[0] == 7 and len(set(seeds[:6])) == 6
+  assert seeds[6:] == seeds[2:4], "They repeat with the run."
+
+
+def test_a_killed_process_leaves_a_run_that_resumes(interrupted, capsys, request):
+  """While it lives, no other process has its directory."""
+  argv = (*DEEP_SEA, *TINY, "--steps=2000000000", "--checkpoint_every=40")
+  argv = (*argv, "--output=out")
+  command = [sys.executable, "-P", "-m", "explorax.experiments.run", *argv]
+  process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+  request.addfinalizer(process.kill)
+  while len([*pathlib.Path("out/checkpoints").glob("step_*")]) < 2:
+    assert process.poll() is None
+    time.sleep(0.05)
+  assert run.main(argv) == 2
+  assert "is in use by another process" in capsys.readouterr().err
+  process.kill()
+  assert process.wait() == -signal.SIGKILL
+  assert interrupted(30, *argv) == 143
+  steps, episodes = numbers("out", "env_steps"), numbers("out", "episode")
+  assert "Resuming at environment step" in capsys.readouterr().out
+  assert steps == sorted(set(steps)) and episodes == [*range(1, len(steps) + 1)]

@@ -48,17 +48,13 @@ class Config(ranges.Checked):
     ("name=b", "name", "b"),
     ("flag=true", "flag", True),
     ("count=1e1", "count", 10),
-    ("rate=1", "rate", 1.0),
     ("limit=0.25", "limit", 0.25),
     ("sizes=64,32,16", "sizes", (64, 32, 16)),
     ("sizes=[64]", "sizes", (64,)),
-    ("sizes=64", "sizes", (64,)),
     ("sizes=", "sizes", ()),
     ("words=Bonus, x=1,a@b-c", "words", ("Bonus", "x=1", "a@b-c")),
     ("words=('a', \"b\")", "words", ("a", "b")),
-    ("pair=3,1e-3", "pair", (3, 1e-3)),
     ("pair=-3,-1", "pair", (-3, -1.0)),
-    ("kind=max", "kind", "max"),
     ("bonus.beta=0.1", "bonus", Bonus(0.1)),
     ("third=none", "third", None),
     (f"bonus={__name__}.Bonus(beta=2)", "bonus", Bonus(2)),
@@ -78,17 +74,14 @@ def test_reads_a_value_by_its_type(assignment, field, value):
 @pytest.mark.parametrize(
   ("assignment", "words"),
   [
-    ("count", "field=value"),
     ("count=1.5", "count is 1.5; it must be a whole number"),
     ("rate=Greedy()", r"rate is Greedy\(.*; it must be a number"),
     ("cuont=3", "cuont. Did you mean count"),
     ("beta=3", r"Did you mean bonus.beta or third.beta\? The settings are: name, fl"),
-    ("bonus.bta=3", "Did you mean bonus.beta"),
     ("bonus=3", "bonus is 3; it must be a Bonus"),
     ("rule=Gredy(3)", "no Gredy. Did you mean Greedy"),
     (f"bonus={__name__}.Bonus(", "a Bonus"),
     (f"bonus={__name__}.Bonus(-1)", "Bonus.beta is -1"),
-    ("bonus=no_such_module.Bonus()", "no_such_module"),
     ("count.beta=3", "count is 1, which"),
     ("count=99", "count 99"),
   ],
@@ -114,17 +107,13 @@ def test_fields_that_constrain_each_other_are_set_together():
     assert (config.count, config.rate) == (99, 1.0)
 
 
-@pytest.mark.parametrize(
-  ("changes", "third"),
-  [
-    (["third.beta=3", "third.beta=2"], Bonus(2)),
+def test_of_two_changes_of_a_field_the_later_counts():
+  for changes, third in (
     (["third.beta=2", "third=none"], None),
     (["third.beta=2", f"third={__name__}.Bonus()"], Bonus()),
     ([f"third={__name__}.Bonus(3)", "third.beta=2"], Bonus(2)),
-  ],
-)
-def test_of_two_changes_of_a_field_the_later_counts(changes, third):
-  assert settings.apply(Config(), changes) == Config(third=third)
+  ):
+    assert settings.apply(Config(), changes) == Config(third=third)
 
 
 def test_the_listing_has_every_setting_with_its_comment():

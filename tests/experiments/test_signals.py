@@ -9,7 +9,13 @@ import pytest
 
 from explorax.experiments import signals
 
-pytestmark = pytest.mark.usefixtures("ctrl_c")
+
+@pytest.fixture(autouse=True)
+def _ctrl_c():
+  """SIGINT as in a terminal; what a shell has put into the background ignores it."""
+  before = signal.signal(signal.SIGINT, signal.default_int_handler)
+  yield
+  signal.signal(signal.SIGINT, before)
 
 
 def send(number=signal.SIGINT):
@@ -38,7 +44,7 @@ def test_a_handler_of_the_caller_is_left_alone():
 
 
 PROGRAM = """
-import os, signal, time
+import os, signal
 from explorax.experiments import signals
 
 def send():
@@ -46,11 +52,11 @@ def send():
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signals.end_at_once()
-BODY
-print("after")
 """
 IN_BLOCK = """
 with signals.stop_on_signals():
+  send()
+  print("once", flush=True)
   send()
 """
 
@@ -59,18 +65,11 @@ with signals.stop_on_signals():
   ("body", "code", "printed"),
   [
     ("send()", 130, ""),
-    (IN_BLOCK, 0, "after\n"),
-    (IN_BLOCK + "  send()", -signal.SIGINT, ""),  # In a shell it is 130.
-    (IN_BLOCK + "send()", 130, ""),
+    (IN_BLOCK, -signal.SIGINT, "once\n"),  # In a shell it is 130.
   ],
 )
 def test_a_program_ends_at_once_without_a_traceback(body, code, printed):
-  done = subprocess.run(
-    [sys.executable, "-P", "-c", PROGRAM.replace("BODY", body)],
-    capture_output=True,
-    text=True,
-    timeout=120,
-  )
+  command = [sys.executable, "-P", "-c", PROGRAM + body]
+  done = subprocess.run(command, capture_output=True, text=True, check=False)
   assert (done.returncode, done.stdout) == (code, printed)
-  assert ("SIGINT: stopping" in done.stderr) == ("with" in body)
   assert "Traceback" not in done.stderr

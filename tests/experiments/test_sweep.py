@@ -1,4 +1,4 @@
-"""The command `sweep`: its runs are those of `run`."""
+"""The command `sweep`, and `--seeds`: their runs are those of `run`."""
 
 import csv
 import json
@@ -11,44 +11,6 @@ from explorax.experiments import run, sweep
 
 # No update happens, so that little is compiled.
 DQN = "dqn@hidden_sizes=8@min_replay_size=1000"
-AGENTS = """
-import numpy as np
-
-
-class Random:
-  def __init__(self, observation_spec, action_spec, seed):
-    self.rng = np.random.default_rng(seed)
-    self.num_actions = action_spec.num_values
-    self.seed = seed
-
-  def select_action(self, timestep):
-    return self.rng.integers(self.num_actions)
-
-  def update(self, timestep, action, new_timestep):
-    pass
-
-
-class Broken(Random):
-  def update(self, timestep, action, new_timestep):
-    if self.seed == 1:
-      raise RuntimeError("it broke")
-"""
-
-
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-  """A module of agents in the current directory."""
-  name = f"agents_of_{tmp_path.name}"
-  (tmp_path / f"{name}.py").write_text(AGENTS)
-  monkeypatch.chdir(tmp_path)
-  return name
-
-
-@pytest.fixture
-def random_sweep(module):
-  """`main` in this process with an agent that acts at random."""
-  agents = f"--agents={module}:Random"
-  return lambda *argv: sweep.main([agents, *argv, "--workers=1", "--output=out"])
 
 
 def _runs(folder: str = "out") -> list[str]:
@@ -61,61 +23,70 @@ def _runs(folder: str = "out") -> list[str]:
   return sorted(str(path.relative_to(folder)) for path in paths)
 
 
-def _numbers(path: pathlib.Path) -> list[dict[str, str]]:
-  """The rows of a `metrics.csv` without what depends on the clock."""
-  with open(path / "metrics.csv", newline="") as file:
-    rows = list(csv.DictReader(file))
-  return [
-    {k: v for k, v in row.items() if k not in ("steps_per_second", "wall_seconds")}
-    for row in rows
-  ]
-
-
-def test_runs_are_kept_and_added_to(random_sweep, capsys):
-  argv = ("--sweep=bandit/0,bandit/3", "--episodes=3")
-  assert random_sweep(*argv) == 0
+def test_runs_are_kept_and_added_to(agents, capsys):
+  argv = [f"--agents={agents}:Random", "--sweep=bandit/0,bandit/3", "--episodes=3"]
+  argv += ["--workers=1", "--output=out"]
+  assert sweep.main(argv) == 0
   out = capsys.readouterr().out
   assert "training at step 3" in out and "2 of 20" in out
   runs = _runs()
   assert len(runs) == 2
   before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}
-  assert random_sweep(*argv, "--seeds=2") == 0
+  assert sweep.main([*argv, "--seeds=2"]) == 0
   assert len(_runs()) == 4
   assert before == {p: pathlib.Path("out", p).stat().st_mtime_ns for p in runs}
 
 
-def test_each_run_is_the_run_of_that_command_and_is_extended(module):
-  argv = ["--seeds=2", "--workers=1", "--eval_episodes=1"]
-  dqn = [f"--agents={DQN}", "--sweep=catch/0", *argv]
-  assert sweep.main([*dqn, "--episodes=2"]) == 0
-  assert sweep.main([*dqn, "--episodes=3"]) == 0
+def test_each_run_is_the_run_of_that_command_and_is_extended(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  dqn = [f"--agents={DQN}", "--sweep=catch/0", "--seeds=2", "--workers=1"]
   alone = ["--agent=dqn", "--set=hidden_sizes=8", "--set=min_replay_size=1000"]
-  alone += ["--env=bsuite:catch/0", "--seed=1", "--eval_episodes=1", "--output=alone"]
-  assert run.main([*alone, "--episodes=2"]) == 0
-  assert run.main([*alone, "--episodes=3"]) == 0
+  alone += ["--env=bsuite:catch/0", "--seed=1", "--output=alone"]
+  for episodes in ("--episodes=2", "--episodes=3"):
+    assert sweep.main([*dqn, episodes, "--eval_episodes=1"]) == 0
+    assert run.main([*alone, episodes, "--eval_episodes=1"]) == 0
   folder = pathlib.Path("sweep", DQN, "bsuite_catch_0")
-  rows = _numbers(folder / "seed1")
-  assert len(rows) == 3 and rows == _numbers(pathlib.Path("alone"))
+  log = "bsuite/bsuite_id_-_catch-0.csv"
+  rows = (folder / "seed1" / log).read_text()
+  assert rows.count("\n") == 4 and rows == pathlib.Path("alone", log).read_text()
   command = json.loads((folder / "seed1/config.json").read_text())["command"]
   assert run.main([*shlex.split(command)[3:], "--output=again"]) == 0
-  assert rows == _numbers(pathlib.Path("again"))
+  assert rows == pathlib.Path("again", log).read_text()
   assert json.loads((folder / "summary.json").read_text())["num_seeds"] == 2
 
 
-def test_a_failed_run_stops_no_others(module, capsys):
-  agents = f"--agents={module}:Random,{module}:Broken"
-  argv = [agents, "--sweep=catch/0", "--seeds=2", "--episodes=5", "--workers=1"]
+def test_seeds_of_a_command_are_runs_of_their_own(agents):
+  argv = [f"--agent={agents}:Random", "--env=bsuite:catch/0", "--episodes=4"]
+  together = [*argv, "--workers=1", "--seeds=2", "--seed=3", "--output=out"]
+  assert run.main(together) == 0
+  assert run.main([*argv, "--seed=4", "--output=alone"]) == 0
+  log = "bsuite/bsuite_id_-_catch-0.csv"
+  out, alone = pathlib.Path("out"), pathlib.Path("alone")
+  assert (out / "seed4" / log).read_text() == (alone / log).read_text()
+  assert json.loads((out / "config.json").read_text())["num_seeds"] == 2
+  summary = json.loads((out / "summary.json").read_text())
+  assert summary["seeds"].keys() == {"3", "4"}
+  # The same command again computes nothing.
+  before = (out / "seed3/summary.json").stat().st_mtime_ns
+  assert run.main(together) == 0
+  assert (out / "seed3/summary.json").stat().st_mtime_ns == before
+
+
+def test_a_failed_run_stops_no_others(agents, capsys):
+  names = f"--agents={agents}:Broken,{agents}:Random"
+  argv = [names, "--sweep=catch/0", "--seeds=2", "--episodes=5", "--workers=1"]
   assert sweep.main(argv) == 1
   err = capsys.readouterr().err
   assert "seed1 failed:" in err and "it broke" in err
-  (failure,) = pathlib.Path("sweep").rglob("error.txt")
-  assert failure.parts[-2] == "seed1" and "Traceback" in failure.read_text()
-  paths = pathlib.Path("sweep").glob("*/*/seed*/summary.json")
+  failures = pathlib.Path("sweep").rglob("error.txt")
+  assert all("Traceback" in failure.read_text() for failure in failures)
+  paths = sorted(pathlib.Path("sweep").glob("*/*/seed*/summary.json"))
   statuses = [json.loads(path.read_text())["status"] for path in paths]
-  assert sorted(statuses) == ["failed", "finished", "finished", "finished"]
+  assert statuses == ["failed", "failed", "finished", "finished"]
 
 
-def test_a_tuning_names_the_best_settings(module, capsys):
+def test_a_tuning_names_the_best_settings(tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
   pathlib.Path("grid.flags").write_text(
     "--set=dqn.exploration.epsilon=0.0,1.0\n--set=qex.beta=1,2\n"
   )
@@ -136,13 +107,10 @@ def test_a_tuning_names_the_best_settings(module, capsys):
   ("argv", "named"),
   [
     (("--sweep=catch/0",), "--agents"),
-    (("--agents=dqn",), "--sweep"),
     (("--agents=dqm", "--sweep=catch/0"), "dqn"),
-    (("--agents=dqn@beta=x", "--sweep=catch/0"), "beta"),
     (("--agents=dqn", "--sweep=catch/0", "--score=return"), "--score"),
     (("--agents=dqn", "--sweep=catch/0", "--set=qex.beta=1,2"), "qex"),
     (("--agents=dqn", "--sweep=catch/0", "--runner=device"), "bsuite:catch/0"),
-    (("--agents=dqn", "--envs=jax:deep_see/4", "--steps=9"), "jax:deep_see/4"),
     (("--agents=m:f", "--envs=jax:deep_sea/4", "--steps=9"), "m:f"),
   ],
 )
