@@ -16,7 +16,6 @@ _LAWS = {
   _ZETA: {"law": "zeta", "parameter": 2.0},
   _EXPONENTIAL: {"law": "exponential", "parameter": 0.5},  # 2 steps on average.
   _NO_REPEATS: {"law": "exponential", "parameter": 0.0},
-  "uniform, N = 8": {"law": "uniform", "parameter": 8},
 }
 _SIZES = (4, 6, 8, 12, 16, 24, 32)
 _STEPS = 100_000  # Of a trial; the largest cover time.
@@ -147,24 +146,7 @@ FIGURES = (
       )
     ],
     quick={"size": (3, 6, 12), "steps": 2000, "num_seeds": 20},
-    panels=[
-      [
-        draw.Curves(
-          y="cover_steps",
-          lines=_LAWS,
-          x="size",
-          statistic=np.median,
-          guides=[draw.horizontal(_STEPS, linestyle=":")],
-          axes={
-            "xscale": ("log", {"subs": []}),
-            "yscale": "log",
-            "xlabel": "states |X|",
-            "ylabel": "cover time (steps)",
-            "xticks": _SIZES,
-          },
-        )
-      ]
-    ],
+    panels=[],
     claims=[
       _grows(_ZETA, as_power=True),
       _grows(_EXPONENTIAL, as_power=False),
