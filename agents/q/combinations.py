@@ -65,6 +65,11 @@ def _contradictions(config: Any) -> Iterator[str]:
       f"num_members is {config.num_members}, but {type(config.bonus).__name__} needs "
       f"at least {config.bonus.min_members}; use more members, or another bonus."
     )
+  if config.index_dim and target.atoms is not None:
+    yield (
+      f"index_dim is {config.index_dim}, but {target} is of distributions, and an "
+      "epinet has values; use another target, or no index."
+    )
   if target.follows_exploration and not _has_one_epsilon(rule):
     yield (
       f"target.epsilon is None (the exploration's epsilon), but the exploration {rule} "

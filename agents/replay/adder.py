@@ -42,7 +42,8 @@ class WindowAdder(adders.Adder):
   def __init__(self, agent: types.Agent, writer: Writer):
     self._spec = agent.replay
     self._writer: Any = writer
-    self._of_rows, self._of_first = packing.layouts(agent)
+    self._of_rows, of_first = packing.layouts(agent)
+    self._of_first_rows = {**self._of_rows, **of_first}
     self._channels = packing.column_specs(agent)["observation"][0][-1:]
     self._initial_priority = agent.initial_priority
     self._of_priority = packing.priority_layouts(agent)
@@ -105,9 +106,8 @@ class WindowAdder(adders.Adder):
       "discount": discount,
       "mask": mask,
     }
-    layouts = self._of_rows
-    if self._num_rows % self._spec.period == 0:
-      layouts = {**layouts, **self._of_first}
+    may_start = self._num_rows % self._spec.period == 0
+    layouts = self._of_first_rows if may_start else self._of_rows
     self._writer.append(_packed(layouts, values))
     self._complete_row(_packed(self._of_priority, values))
 

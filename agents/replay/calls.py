@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from explorax.agents.replay import adder
 
 # Names of a writer's methods, and their arguments, in order.
@@ -9,13 +11,14 @@ Calls = list[tuple[str, tuple[Any, ...]]]
 
 
 class CallRecorder:
-  """A writer that keeps its calls."""
+  """A writer that keeps its calls, with bytes for words: quicker to pickle."""
 
   def __init__(self) -> None:
     self._calls: Calls = []
 
   def append(self, records: adder.Records) -> None:
-    self._calls.append(("append", (records,)))
+    packed = {kind: words.tobytes() for kind, words in records.items()}
+    self._calls.append(("append", (packed,)))
 
   def pad(self) -> None:
     self._calls.append(("pad", ()))
@@ -35,4 +38,8 @@ class CallRecorder:
 def make(calls: Calls, writer: adder.Writer) -> None:
   """Makes the calls."""
   for method, arguments in calls:
-    getattr(writer, method)(*arguments)
+    if method == "append":
+      (packed,) = arguments
+      writer.append({kind: np.frombuffer(x, np.int32) for kind, x in packed.items()})
+    else:
+      getattr(writer, method)(*arguments)

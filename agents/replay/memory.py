@@ -93,16 +93,18 @@ class MemoryReplay:
   def insert(self, rows: Sequence[int], first: adder.Records, priority: float) -> None:
     """Makes a window of stored rows; in a full ring it replaces the oldest."""
     slot = self._num_created % self._spec.max_windows
-    if self._num_created >= self._spec.max_windows:
+    if self._num_created < self._spec.max_windows:
+      self._reserve_windows(slot + 1)
+    else:
       self.release(self._windows[slot].tolist())
-    self._reserve_windows(slot + 1)
     for index in rows:
       self._references[index] += 1
     self._windows[slot] = rows
     for kind, words in self._first.items():
       words[slot] = first[kind]
     self._num_created += 1
-    self.update_priorities(np.array([slot], np.uint64), np.array([priority]))
+    if self._priorities is not None:
+      self.update_priorities(np.array([slot], np.uint64), np.array([priority]))
 
   def update_priorities(self, keys: np.ndarray, priorities: np.ndarray) -> None:
     if self._priorities is not None:

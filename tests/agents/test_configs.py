@@ -47,6 +47,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
   ({"target": C51, "prior_scale": 1.0}, "prior_scale is 1.0"),
   ({"index_dim": 2, "exploration": BANDIT}, "Ucb1"),
   ({"index_dim": 2, "head_size": 8}, "head_size is 8"),
+  ({"index_dim": 2, "target": C51}, "index_dim is 2, but Categorical"),
   (
     {"evaluation_epsilon": 0.1, "evaluation": exploration.Greedy()},
     "evaluation_epsilon is 0.1",
