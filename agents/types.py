@@ -199,15 +199,15 @@ class ReplaySpec(ranges.Checked):
     super().__post_init__()
     if self.period > self.length:
       raise ValueError(
-        f"ReplaySpec.period is {self.period}, beyond its length of {self.length}: the "
+        f"sequence_period is {self.period}, beyond the length of {self.length}: the "
         "learner would never train on transitions in between; use a period of at "
         f"most {self.length}."
       )
     if self.capacity < self.batch_size * self.period:
       raise ValueError(
-        f"a replay capacity of {self.capacity} environment steps holds fewer windows "
-        f"than the batch size of {self.batch_size}; raise the capacity to at least "
-        f"{self.batch_size * self.period} or lower the batch size."
+        f"replay_capacity is {self.capacity} environment steps, which hold fewer "
+        f"windows than batch_size, {self.batch_size}; raise it to at least "
+        f"{self.batch_size * self.period}, or lower batch_size."
       )
     if self.min_size > self.capacity:
       raise ValueError(

@@ -14,10 +14,7 @@ import pathlib
 import tempfile
 import types as python_types
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeAlias, overload
 
 from explorax import environments, notation
 from explorax.agents import types
@@ -31,7 +28,6 @@ from explorax.experiments import settings as settings_lib
 from explorax.experiments.runners import common
 
 Agent = trained.Agent
-Policy = trained.Policy
 Result = results_lib.Result
 # `kind:name`, or an environment of any protocol that `environments.wrap` takes.
 Environment: TypeAlias = "str | environments.AnyEnvironment"
@@ -65,6 +61,22 @@ def make_agent(
   return trained.make_agent(name, full_name, spec, [*settings, *changed])
 
 
+@overload
+def train(
+  agent: Agent | types.Agent | str,
+  env: Environment,
+  *,
+  seeds: None = None,
+  **flags: Any,
+) -> Result: ...
+
+
+@overload
+def train(
+  agent: Agent | types.Agent | str, env: Environment, *, seeds: int, **flags: Any
+) -> list[Result]: ...
+
+
 def train(
   agent: Agent | types.Agent | str,
   env: Environment,
@@ -81,7 +93,7 @@ def train(
   on_evaluation: Callable[[common.Evaluation], None] | None = None,
   on_checkpoint: Callable[[pathlib.Path, int], None] | None = None,
   **flags: Any,
-) -> Any:
+) -> Result | list[Result]:
   """Trains an agent.
 
   Args:
@@ -158,64 +170,6 @@ def train(
   )
   results = session.start(config_lib.from_flags(values), objects, [callback])
   return results[0] if seeds is None else results
-
-
-def evaluate(
-  agent: "Result | Policy | str | os.PathLike[str]",
-  env: "Environment | None" = None,
-  *,
-  episodes: int = 5,
-  max_steps: int = 1_000_000,
-  seed: int = 0,
-) -> npt.NDArray[Any]:
-  """Plays episodes of the evaluation policy; see `python -m ...experiments.evaluate`.
-
-  Args:
-    agent: what has been trained: a result, a policy, or a path as for `load`.
-    env: as for `make_agent`; an environment object is not closed. None: the one that
-      the agent was trained in.
-    episodes: the number of episodes.
-    max_steps: an episode that does not end is left after so many steps.
-    seed: for an environment that is given by its name, and for random actions.
-
-  Returns:
-    The return of each episode, `[episodes]`.
-  """
-  if isinstance(agent, Result):
-    policy = agent.load(seed)
-  elif isinstance(agent, Policy):
-    policy = agent
-  else:
-    read = trained.read(agent)
-    env = read.environment() if env is None else env
-    policy = read.policy(seed=seed)
-  played = trained.evaluate(
-    policy,
-    environments.evaluation_name(policy.env) if env is None else env,
-    episodes=episodes,
-    max_steps=max_steps,
-    seed=seed,
-  )
-  return np.array([episode_return for episode_return, _, _ in played])
-
-
-def load(
-  path: str | os.PathLike[str], *, settings: Sequence[str] = (), seed: int = 0
-) -> Policy:
-  """Loads the policy of a trained agent; no environment is made.
-
-  Args:
-    path: the directory of a run that has ended (with `seeds`, of one of them), or its
-      `checkpoints/final.npz`.
-    settings: changes of settings that the weights do not depend on, as after `--set`:
-      `["evaluation_epsilon=0"]`. If a setting of the run names a class of yours, repeat
-      it here: the file alone imports nothing.
-    seed: of random actions.
-
-  Raises:
-    ValueError: in one sentence, for what cannot be loaded.
-  """
-  return trained.read(path).policy(settings, seed)
 
 
 def _name(env: Environment) -> str:

@@ -36,10 +36,6 @@ class Callbacks:
       except StopTraining as stop:
         self.reason = self.reason or str(stop) or "no reason given"
 
-  def have_ended(self) -> bool:
-    """Whether one of them has ended the run."""
-    return self.reason is not None
-
 
 def make(name: str) -> Any:
   """What the class or function `module:name` of `--callback` makes.

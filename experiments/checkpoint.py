@@ -218,16 +218,14 @@ class Checkpointer:
     with_replay: bool,
     every: int | None = None,
     minutes: float = math.inf,
-    on_saved: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None,
   ):
     """Starts or resumes.
 
     A checkpoint is due when a multiple of `every` environment steps was passed, and
-    `minutes` after the last one; `on_saved` gets its directory and environment steps.
+    `minutes` after the last one.
     """
     self.restored, self.with_replay = restored, with_replay
     self._directory, self._every, self._minutes = directory, every, minutes
-    self._on_saved = on_saved
     self._saved_steps = restored.record["env_steps"] if restored else 0
     self._saved_at = time.monotonic()
 
@@ -238,8 +236,8 @@ class Checkpointer:
       return True
     return time.monotonic() - self._saved_at >= 60 * self._minutes
 
-  def save(self, env_steps: int, snapshot: Snapshot) -> None:
-    """Writes a checkpoint, and deletes all older ones but one.
+  def save(self, env_steps: int, snapshot: Snapshot) -> pathlib.Path:
+    """Writes a checkpoint, deletes all older ones but one, and returns its directory.
 
     Raises:
       OutputError: if it cannot be written; the older ones stay.
@@ -264,4 +262,4 @@ class Checkpointer:
     for old in previous[:-1]:
       shutil.rmtree(old, ignore_errors=True)
     self._saved_steps, self._saved_at = env_steps, time.monotonic()
-    self._on_saved(path, env_steps)
+    return path

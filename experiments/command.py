@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from explorax.experiments import compilation, errors
+from explorax.experiments import compilation, errors, signals
 from explorax.experiments import flags as flags_lib
 from explorax.experiments.recording import console as console_lib
 
@@ -23,13 +23,6 @@ Exit codes: 0 done, 1 a run or task failed, 2 could not start, 130 Ctrl-C, 143 S
 @dataclasses.dataclass(frozen=True)
 class Common:
   """The flags of all commands."""
-
-  ## How
-  # Keeps compiled programs in ~/.cache/explorax/jax ($XDG_CACHE_HOME), up to 1 GiB, so
-  # that the same networks start faster the next time; only on Linux.
-  # --compilation_cache=false turns it off; $JAX_COMPILATION_CACHE_DIR is another
-  # folder. [true]
-  compilation_cache: bool = True
 
   ## Information
   # Prints this text and exits.
@@ -60,6 +53,8 @@ def main(
     introduction, outro: help text above and below the flags.
     positional: see `flags.parse`.
   """
+  if argv is None:
+    signals.end_at_once()
   argv = list(sys.argv[1:] if argv is None else argv)
   # TensorFlow, installed with Reverb, prints warnings about GPUs at its import.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -68,16 +63,12 @@ def main(
     if {"-h", "--help", "--helpfull", "--helpshort"} & {*argv}:
       return show(f"{introduction}\n{flags_lib.help_text(*flags, Common)}\n\n{outro}")
     values = flags_lib.parse(argv, *flags, Common, positional=positional)
-    if values["compilation_cache"]:
-      compilation.keep_programs()
+    compilation.keep_programs()
     work = do(values, argv)
     if isinstance(work, int):
       return work
     exit_code = 1
     return work()
-  except KeyboardInterrupt:  # In a Python program; a command has ended (`signals`).
-    console_lib.print_error("stopped before the start.")
-    return 130
   except (Exception, SystemExit) as error:  # A user's module may raise either.
     if "--debug" in argv:
       traceback.print_exception(error)

@@ -11,16 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from explorax import notation, ranges
+from explorax import ranges
 from explorax.experiments import errors, flags
 
 LOCAL, DEVICE, DISTRIBUTED = "local", "device", "distributed"
 _Count = Annotated[int, ranges.Range(ge=1)]
 _LATER: Any = None  # The default depends on other settings.
-
-# Kinds of environments that are not written in JAX, and those of them with a copy.
-_ON_HOST = ("bsuite:", "gym:")
-_IN_JAX = ("bsuite:deep_sea/", "bsuite:deep_sea_stochastic/")
 
 # Settings of a command, which config.json does not contain.
 _OF_A_COMMAND = {
@@ -208,8 +204,10 @@ class RunConfig(ranges.Checked):
 
   def runs(self) -> "list[RunConfig]":
     """The runs of all seeds, each in its folder; one if it trains all of them."""
-    if self.num_seeds > 1 and self.is_one_program:
-      return [self]
+    return [self] if self.num_seeds > 1 and self.is_one_program else self.of_seeds()
+
+  def of_seeds(self) -> "list[RunConfig]":
+    """The config of each seed, in its folder."""
     return [
       dataclasses.replace(
         self, seed=seed, num_seeds=1, output=f"{self.output}/seed{seed}"
@@ -257,24 +255,6 @@ def from_flags(values: Mapping[str, Any]) -> RunConfig:
     raise errors.SetUpError(str(error)) from error
 
 
-def names_of_agents() -> list[str]:
-  """As the files of `presets` have them; importing them takes a second."""
-  known: list[str] = []
-  for file in (pathlib.Path(__file__).parent / "presets").glob("*.py"):
-    known += re.findall(r'preset\(\s*"(\w+)"', file.read_text("utf-8"), re.IGNORECASE)
-  return known
-
-
-def check_agent(name: str) -> None:
-  """Refuses an agent whose name is not known."""
-  known = names_of_agents()
-  if name not in known:
-    near = notation.nearest(name, known)
-    raise errors.SetUpError(
-      f"there is no agent {name!r}.{near} --list_agents lists all agents."
-    )
-
-
 def default_output(config: RunConfig) -> str:
   """`runs/tdu-bsuite_deep_sea_0-beta=0.5-seed0`: where the files of a run go.
 
@@ -303,7 +283,7 @@ def check_resumable(
   Returns whether the command asks for a later end than the run had.
 
   Args:
-    path: the run's directory, as it was given.
+    path: the run's directory.
     recorded, requested: the config.json of the run, and of the command.
   """
   names = {f.name for f in dataclasses.fields(RunConfig)} - MAY_CHANGE_ON_RESUME
@@ -357,8 +337,3 @@ def _check_combinations(config: RunConfig, chosen: Mapping[str, Any]) -> None:
     for name in names:
       if is_excluded and name in chosen:
         raise ValueError(f"--{name}={chosen[name]} cannot be combined with {other}.")
-  if is_device and env.startswith(_ON_HOST) and not env.startswith(_IN_JAX):
-    raise ValueError(
-      f"{runner} runs environments written in JAX (jax:deep_sea/20), bsuite's Deep Sea "
-      f"and Atari games, and {env!r} is none of them."
-    )

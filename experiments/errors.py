@@ -1,9 +1,6 @@
 """Errors that the user of a run can fix, and hints on how to fix them."""
 
-import os
-import traceback
-
-_GPUS = "docs/guides/scaling.md"
+import importlib.util
 
 
 class SetUpError(ValueError):
@@ -16,14 +13,20 @@ class OutputError(Exception):
 
 # Package that is imported → the extra that has it.
 _EXTRAS = {
-  **dict.fromkeys(("acme", "gymnasium", "optax"), "agents"),
-  "tensorboardX": "agents",
+  **dict.fromkeys(("acme", "gymnasium", "optax", "tensorboardX"), "agents"),
   **dict.fromkeys(("markdown_it", "matplotlib"), "plots"),
   **dict.fromkeys(("bsuite", "pandas"), "bsuite"),
   **dict.fromkeys(("ale_py", "cv2"), "atari"),
   "ray": "distributed",
   "wandb": "wandb",
+  "PIL": "video",
 }
+
+
+def check_installed(package: str) -> None:
+  """Raises a ModuleNotFoundError, without importing the package, which may be slow."""
+  if importlib.util.find_spec(package) is None:
+    raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 def describe(error: BaseException) -> str:
@@ -45,12 +48,6 @@ def sentence(error: BaseException) -> str:
     extra = _EXTRAS.get(str(error.name).partition(".")[0])
     if extra is not None:
       return f"{error.name} is missing: install explorax[{extra}]."
-  frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-  if frames and frames[-1].f_globals.get("__name__") == "jax._src.xla_bridge":
-    platforms = os.environ.get("JAX_PLATFORMS", "")
-    return (
-      f"JAX finds no device of JAX_PLATFORMS={platforms}; unset it, or see {_GPUS}."
-    )
   from explorax.environments import errors as environment_errors
 
   line = environment_errors.users_line(error)

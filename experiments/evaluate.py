@@ -5,17 +5,11 @@ environment, but not Acme, Reverb or TensorFlow.
 """
 
 import dataclasses
-import statistics
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from explorax import ranges
-from explorax.experiments import signals
-
-if __name__ == "__main__":
-  signals.end_at_once()
-
 from explorax.experiments import command, errors
 
 _INTRODUCTION = """\
@@ -55,23 +49,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _play(flags: dict[str, Any], argv: list[str]) -> int:
-  from explorax.experiments import trained as trained_lib
+  from explorax.experiments import results
 
   del argv
   if len(flags["files"]) != 1:
     raise errors.SetUpError("give one path, of a run's directory or its final.npz.")
-  trained = trained_lib.read(flags["files"][0])
-  env = flags["env"] or trained.environment()
+  policy = results.load(flags["files"][0], settings=flags["set"], seed=flags["seed"])
   limits = {name: flags[name] for name in ("episodes", "max_steps", "seed")}
-  policy = trained.policy(flags["set"], flags["seed"])
-  played = trained_lib.evaluate(policy, env, **limits)
-  returns = []
-  for number, (value, length, ended) in enumerate(played, start=1):
-    returns.append(value)
-    left = "" if ended else ", without an end"
-    print(f"episode {number}: return {value:.6g}, {length:,} steps{left}", flush=True)
-  mean = statistics.fmean(returns)
-  print(f"{trained.record['agent']} on {env}: mean return {mean:.6g}")
+  returns = results.evaluate(policy, flags["env"], **limits)
+  for number, value in enumerate(returns, start=1):
+    print(f"episode {number}: return {value:.6g}")
+  print(f"mean return {returns.mean():.6g}")
   return 0
 
 

@@ -141,7 +141,8 @@ def check(configs: Configs) -> None:
     env = "bsuite" if config.env.startswith("bsuite:") else config.env
     kinds[config.agent, config.settings, env] = config
   for config in kinds.values():
-    parts_lib.make(config.runs()[0]).close()
+    with parts_lib.opened(config.runs()[0]):
+      pass
 
 
 def compute(
@@ -225,7 +226,7 @@ def _is_finished(run: config_lib.RunConfig) -> bool:
     return False
   recorded = directory.read_settings()
   _, requested = parts_lib.resolve(run)
-  return not config_lib.check_resumable(directory.given, recorded, requested)
+  return not config_lib.check_resumable(directory.path, recorded, requested)
 
 
 def set_up_seeds(
@@ -244,7 +245,7 @@ def set_up_seeds(
       code = compute([config], console, workers=config.workers)
     if code == 0:
       title = f"{config.agent} on {config.env}"
-      path = shlex.quote(str(directory.given))
+      path = shlex.quote(str(directory.path))
       console.line(f"\n{summary.to_text(title, _summaries(config))}")
       console.line(f"\nTo compare: python -m explorax.experiments.report {path}")
     return code
@@ -254,7 +255,7 @@ def set_up_seeds(
 
 def directories(config: config_lib.RunConfig) -> dict[int, pathlib.Path]:
   """Seed → the directory of its run."""
-  return {seed: pathlib.Path(config.output) / f"seed{seed}" for seed in config.seeds}
+  return {run.seed: pathlib.Path(run.output) for run in config.of_seeds()}
 
 
 def _summaries(config: config_lib.RunConfig) -> dict[int, Any]:

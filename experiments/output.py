@@ -6,7 +6,6 @@ One process at a time has the directory of a run.
 import contextlib
 import fcntl
 import json
-import math
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping
@@ -24,12 +23,10 @@ class RunDirectory:
 
   Attributes:
     path: its absolute path, since the environment may change the current directory.
-    given: the path as it was given.
   """
 
   def __init__(self, path: str | os.PathLike[str]):
-    self.given = pathlib.Path(path).expanduser()
-    self.path = self.given.absolute()
+    self.path = pathlib.Path(path).expanduser().absolute()
     self._lock: BinaryIO | None = None
 
   @classmethod
@@ -78,7 +75,8 @@ class RunDirectory:
 
   def write_json(self, name: str, content: Mapping[str, Any]) -> None:
     """Writes a JSON file; what JSON lacks, NaN and infinities, becomes null."""
-    text = json.dumps(_finite(content), indent=2, allow_nan=False) + "\n"
+    finite = json.loads(json.dumps(content), parse_constant=lambda constant: None)
+    text = json.dumps(finite, indent=2) + "\n"
     self.write(name, lambda file: file.write(text.encode()))
 
   def write(self, name: str, write: Callable[[BinaryIO], Any]) -> None:
@@ -140,13 +138,3 @@ def write_errors(path: pathlib.Path) -> Iterator[None]:
       f"{path} could not be written ({error.strerror}); what was written before it is "
       "intact."
     ) from error
-
-
-def _finite(value: Any) -> Any:
-  if isinstance(value, float) and not math.isfinite(value):
-    return None
-  if isinstance(value, Mapping):
-    return {key: _finite(item) for key, item in value.items()}
-  if isinstance(value, list | tuple):
-    return [_finite(item) for item in value]
-  return value

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from explorax.environments import jax_adapter, rendering
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors, presets, processes, trained
 from explorax.experiments import settings as settings_lib
-from explorax.experiments.recording import loggers, video
-from explorax.experiments.runners import common, local, user_agents
+from explorax.experiments.recording import loggers
+from explorax.experiments.runners import common, device, local, user_agents
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,21 +39,17 @@ class Parts:
 
   Attributes:
     agent: as the runner takes it.
-    named: the agent with its name and settings; the caller's own agent; or None.
     make_environment: makes another environment of the run, and is picklable; None if
       the caller provided the environment.
     params: of `CallerObjects`.
-    close: closes the environments that the caller did not provide.
   """
 
   config: config_lib.RunConfig
   agent: Any
-  named: trained.Agent | types.Agent | None
   environment: environments.StandardEnvironment | environments.BatchedEnvironment
   evaluation_environment: environments.StandardEnvironment | None
   make_environment: common.MakeEnvironment | None
   params: Sequence[Any]
-  close: Callable[[], None]
 
 
 def resolve(
@@ -81,12 +77,15 @@ def resolve(
   return config, {"config": settings, **config.record()}
 
 
-def make(
+@contextlib.contextmanager
+def opened(
   config: config_lib.RunConfig,
   objects: CallerObjects = NO_OBJECTS,
   resumed_at: int = 0,
-) -> Parts:
+) -> Iterator[Parts]:
   """Creates the agent and the environments of a config from `resolve`.
+
+  Environments that the caller does not provide are closed after the block.
 
   If the run resumes, at environment step `resumed_at`, environments get other seeds:
   with their first ones they would repeat the episodes. An object of dm_env keeps the
@@ -104,13 +103,15 @@ def make(
       environment = _first_environment(config, seed)
       stack.callback(common.close, environment)
       make_environment = functools.partial(_make_environment, config, resumed_at)
+    if config.runner == config_lib.DEVICE and not config.is_batched:
+      device.pure(environment)  # Refuses one that is not written in JAX.
     evaluation = _evaluation_environment(config, objects, environment, resumed_at)
     is_ours = isinstance(objects.evaluation_environment, str | None)
     if evaluation is not None and is_ours:
       stack.callback(common.close, evaluation)
     if evaluation is None and make_environment is None:
       config = dataclasses.replace(config, eval_episodes=0, eval_steps=None)
-    named, agent = _agent(config, objects, environments.spec(environment))
+    agent = _agent(config, objects.agent, environments.spec(environment))
     if not config.length:
       raise errors.SetUpError(
         f"the run has no limit: give --episodes or --steps ({config.env} has no "
@@ -118,22 +119,15 @@ def make(
       )
     if not config.has_user_agent:
       local.check_memory(agent, config)
-    return Parts(
-      config,
-      agent,
-      named,
-      environment,
-      evaluation,
-      make_environment,
-      objects.params,
-      stack.pop_all().close,
+    yield Parts(
+      config, agent, environment, evaluation, make_environment, objects.params
     )
 
 
 def _check_installed(config: config_lib.RunConfig) -> None:
   """Refuses what is not installed or does not exist, before anything is made."""
   if config.runner == config_lib.DISTRIBUTED:
-    processes.check_installed()
+    errors.check_installed("ray")
     if config.ray_address is None:
       processes.prepare()
   if config.logger is not None:
@@ -155,19 +149,20 @@ def _first_environment(config: config_lib.RunConfig, seed: int) -> Any:
 
 
 def _agent(
-  config: config_lib.RunConfig, objects: CallerObjects, spec: types.EnvironmentSpec
-) -> tuple[trained.Agent | types.Agent | None, Any]:
-  """The agent as the caller knows it, and as runners take it."""
-  if objects.agent is None and config.has_user_agent:
-    return None, user_agents.make(config.agent, spec, config.seed)
-  named = objects.agent
-  if named is None:
-    named = trained.make_agent(config.agent, config.env, spec, config.settings)
-  agent = named.core if isinstance(named, trained.Agent) else named
-  trained.check_spec(agent.spec, getattr(named, "env", "the caller"), spec)
+  config: config_lib.RunConfig,
+  given: trained.Agent | types.Agent | None,
+  spec: types.EnvironmentSpec,
+) -> Any:
+  """The agent as runners take it, the caller's if one is given."""
+  if given is None and config.has_user_agent:
+    return user_agents.make(config.agent, spec, config.seed)
+  if given is None:
+    given = trained.make_agent(config.agent, config.env, spec, config.settings)
+  agent = trained.core(given)
+  trained.check_spec(agent.spec, getattr(given, "env", "the caller"), spec)
   if config.init_weights is not None:
     agent = trained.starting_from(config.init_weights, agent)
-  return named, agent
+  return agent
 
 
 def _evaluation_environment(
@@ -184,7 +179,7 @@ def _evaluation_environment(
   second = objects.evaluation_environment
   if objects.environment is None and second is None:
     if config.video:
-      video.check_installed()
+      errors.check_installed("PIL")
       rendering.check(config.env, seed=config.seed)
     elif config.eval_every is None:
       return None

@@ -13,7 +13,7 @@ from concurrent import futures
 from concurrent.futures import process as futures_process
 from typing import Any, NamedTuple
 
-from explorax.experiments import processes
+from explorax.experiments import errors, processes
 
 _POLL = 0.2  # Seconds between two checks of `stop`.
 _use_one_thread = functools.cache(processes.use_one_thread)
@@ -161,7 +161,7 @@ def _end_with_parent() -> None:
 @contextlib.contextmanager
 def _on_ray(function: Function, address: str) -> Iterator[Submit]:
   """Ray starts a task once more if its process or its machine died."""
-  processes.check_installed()
+  errors.check_installed("ray")
   with processes.connect(address, None):
     import ray  # Which may be absent.
 

@@ -5,7 +5,6 @@ which it makes writable for everyone, is inside one that only this user can ente
 """
 
 import contextlib
-import importlib.util
 import os
 import secrets
 import signal
@@ -47,12 +46,6 @@ def use_one_thread() -> None:
   # Compute in the calling thread: dispatching to another thread takes longer than a
   # small network does. This flag has no environment variable.
   jax.config.update("jax_cpu_enable_async_dispatch", False)
-
-
-def check_installed() -> None:
-  """Raises a SetUpError if Ray is missing; does not import it, which takes a second."""
-  if importlib.util.find_spec("ray") is None:
-    raise errors.SetUpError("Ray is missing; install explorax[distributed].")
 
 
 def prepare() -> None:

@@ -7,11 +7,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from explorax.experiments import signals
-
-if __name__ == "__main__":
-  signals.end_at_once()
-
 from explorax.experiments import command, errors
 
 if TYPE_CHECKING:
@@ -76,9 +71,8 @@ def _report(flags: dict[str, Any], argv: list[str]) -> command.Work:
 
 def _write(directories: Sequence[str], to: pathlib.Path, asked: str) -> int:
   """Writes the page, and prints its tables of scores."""
-  from explorax.experiments.recording import drawing
 
-  drawing.check_can_draw()
+  errors.check_installed("matplotlib")
   page = make(directories)
   page.add(f"```\n{asked}\n```")
   path = page.write(to)

@@ -11,11 +11,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from explorax.experiments import signals
-
-if __name__ == "__main__":
-  signals.end_at_once()
-
 from explorax.experiments import command
 from explorax.experiments import config as config_lib
 from explorax.experiments import settings as settings_lib
@@ -80,8 +75,6 @@ def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   if any(flags[name] for name in ("list_agents", "list_envs", "list_settings")):
     return command.show(_listing(flags))
   config = config_lib.from_flags(flags)
-  if not config.has_user_agent:
-    config_lib.check_agent(config.agent)
   console = console_lib.Console(sys.stdout)
   console.line(config.title)  # Before anything that takes time.
   from explorax.experiments import grid, session
@@ -91,7 +84,7 @@ def _run(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
   made = session.set_up(config, argv)
   if made.is_finished:
     made.close()
-    console.line(f"The run in {made.directory.given} is finished: nothing is left.")
+    console.line(f"The run in {made.directory.path} is finished: nothing is left.")
     return 0
 
   def work() -> int:

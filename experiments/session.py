@@ -36,6 +36,7 @@ from explorax.experiments import results as results_lib
 from explorax.experiments.recording import console as console_lib
 from explorax.experiments.recording import progress, rows, summary
 from explorax.experiments.recording import recorder as recorder_lib
+from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.runners import common, device, local, user_agents
 
 ERROR = "error.txt"
@@ -52,23 +53,20 @@ class Session:
     restored: the checkpoint from which it resumes; None if it starts.
     callback: that of the config.
     is_finished: whether nothing is left to do.
+    close: closes the environments, and unlocks the directory.
   """
 
   parts: parts_lib.Parts
   directory: output.RunDirectory
   record: dict[str, Any]
-  restored: checkpoint.Checkpoint | None = None
-  callback: Any = None
-  is_finished: bool = False
+  restored: checkpoint.Checkpoint | None
+  callback: Any
+  is_finished: bool
+  close: Callable[[], None]
 
   @property
   def config(self) -> config_lib.RunConfig:
     return self.parts.config
-
-  def close(self) -> None:
-    """Closes the environments, and unlocks the directory."""
-    self.parts.close()
-    self.directory.unlock()
 
   def run(self, console: console_lib.Console, callbacks: Sequence[Any] = ()) -> int:
     """Trains, and writes the run's files in any case.
@@ -80,7 +78,7 @@ class Session:
       return 0
     with signals.stop_on_signals() as stop:
       of_each = " of each" if self.config.num_seeds > 1 else ""
-      console.line(f"{self.config.length}{of_each}, into {self.directory.given}")
+      console.line(f"{self.config.length}{of_each}, into {self.directory.path}")
       if self.restored is not None:
         env_steps = self.restored.record["env_steps"]
         console.line(f"Resuming at environment step {env_steps:,}.")
@@ -115,17 +113,17 @@ class Session:
     began = time.monotonic() - earlier
     filmed = recorder.evaluation_environment
     parts = dataclasses.replace(self.parts, evaluation_environment=filmed)
+    told: dict[str, Any] = {
+      event: functools.partial(calls.call, event) for event in callbacks_lib.EVENTS
+    }
     hooks = common.Hooks(
+      **told,
       on_activity=shown.on_activity,
-      on_log=functools.partial(calls.call, "on_log"),
-      on_episode=functools.partial(calls.call, "on_episode"),
-      on_evaluation=functools.partial(calls.call, "on_evaluation"),
       on_failure=recorder.on_failure,
-      on_message=console_lib.print_error,
       stop=stop,
-      ended=calls.have_ended,
+      ended=lambda: calls.reason is not None,
       make_environment=parts.make_environment,
-      checkpoints=self._checkpointer(functools.partial(calls.call, "on_checkpoint")),
+      checkpoints=self._checkpointer(),
     )
     status = "failed"
 
@@ -143,13 +141,13 @@ class Session:
       lines = "".join(traceback.format_exception(error)).encode()
       with contextlib.suppress(Exception):  # The disk may be full.
         self.directory.write(ERROR, lambda file: file.write(lines))
-        error.add_note(f"the traceback is in {self.directory.given / ERROR}")
+        error.add_note(f"the traceback is in {self.directory.path / ERROR}")
         if status == "failed":
           finish({})
       raise
     return status
 
-  def _checkpointer(self, on_saved: Callable[..., None]) -> checkpoint.Checkpointer:
+  def _checkpointer(self) -> checkpoint.Checkpointer:
     config = self.config
     with_replay = config.checkpoint_replay
     if with_replay is None and not config.has_user_agent:
@@ -161,14 +159,7 @@ class Session:
       with_replay=bool(with_replay),
       every=config.checkpoint_every,
       minutes=config.checkpoint_minutes,
-      on_saved=on_saved,
     )
-
-  def results(self) -> list[results_lib.Result]:
-    """What the run has left in its directory, for each seed."""
-    path, seeds = self.directory.path, self.config.seeds
-    paths = [path] if len(seeds) == 1 else [path / f"seed{seed}" for seed in seeds]
-    return [results_lib.read(self.parts, *x) for x in zip(seeds, paths, strict=True)]
 
 
 def start(
@@ -185,11 +176,15 @@ def start(
   for run in config.runs() if config.num_seeds > 1 else [config]:
     with contextlib.closing(set_up(run, objects=objects)) as session:
       session.run(console_lib.Console(None), callbacks)
-      results += session.results()
+      trained = dataclasses.replace(session.config, output=str(session.directory.path))
+      seeds = [trained] if trained.num_seeds == 1 else trained.of_seeds()
+      results += [results_lib.read(seed, objects.agent) for seed in seeds]
     if results[-1].interrupted:
       return results
   if config.num_seeds > 1 and not config.is_one_program:
-    write_files_of_seeds(config, {x.seed: x.summary for x in results})
+    write_files_of_seeds(
+      config, {x.seed: runs_lib.read_summary(x.path) for x in results}
+    )
   return results
 
 
@@ -202,7 +197,7 @@ def train(
   """
   with (
     signals.stop_on_signals() as request,
-    contextlib.closing(parts_lib.make(config, objects)) as parts,
+    parts_lib.opened(config, objects) as parts,
   ):
     stoppable = dataclasses.replace(
       hooks,
@@ -229,26 +224,25 @@ def set_up(
     record, was_finished, is_extended = {}, directory.is_finished(), False
     if directory.holds_run:
       record = directory.read_settings()
-      is_extended = config_lib.check_resumable(directory.given, record, settings)
+      is_extended = config_lib.check_resumable(directory.path, record, settings)
     is_over, restored = was_finished and not is_extended, None
     if not is_over:
       restored = checkpoint.recover(directory.path / "checkpoints")
       if was_finished and restored is None:
         raise errors.OutputError(
-          f"the run in --output={directory.given} cannot be extended, because it has "
+          f"the run in --output={directory.path} cannot be extended, because it has "
           "no checkpoint; choose another --output."
         )
     env_steps = restored.record["env_steps"] if restored else 0
-    parts = parts_lib.make(config, objects, env_steps)
-    stack.callback(parts.close)
+    parts = stack.enter_context(parts_lib.opened(config, objects, env_steps))
     callback = callbacks_lib.make(config.callback) if config.callback else None
     if not is_over:
       spec = specs.to_record(environments.spec(parts.environment))
       settings |= {**parts.config.record(), "spec": spec}
       record = {**record_of_command(argv), **settings}
       directory.write_json("config.json", record)
-    stack.pop_all()
-    return Session(parts, directory, record, restored, callback, is_over)
+    close = stack.pop_all().close
+    return Session(parts, directory, record, restored, callback, is_over, close)
 
 
 def record_of_command(argv: Sequence[str]) -> dict[str, Any]:

@@ -29,20 +29,9 @@ _outermost: list[StopRequest] = []  # Of the open block, if there is one.
 
 
 def end_at_once() -> None:
-  """Lets Ctrl-C end this process without a traceback; for a program's first line.
-
-  Elsewhere, as in a notebook, it raises a KeyboardInterrupt.
-  """
+  """Lets Ctrl-C end this program; elsewhere it raises a KeyboardInterrupt."""
   if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, _end)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-  del frame
-  os._exit(128 + number)
-
-
-_USUAL = (signal.SIG_DFL, signal.default_int_handler, _end)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
@@ -62,13 +51,13 @@ def stop_on_signals() -> Iterator[StopRequest]:
     del frame
     request.signal = number
     for each, handler in before.items():
-      signal.signal(each, signal.SIG_DFL if handler is _end else handler)
+      signal.signal(each, handler)
     text = f"{signal.Signals(number).name}: stopping and saving (again: quit at once)"
     with contextlib.suppress(OSError):  # Unbuffered: a print may be under way.
       os.write(2, f"\nexplorax: {text}.\n".encode())
 
   for number in _NUMBERS:
-    if signal.getsignal(number) in _USUAL:
+    if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
       before[number] = signal.signal(number, handle)
   _outermost.append(request)
   try:

@@ -13,11 +13,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from explorax.experiments import signals
-
-if __name__ == "__main__":
-  signals.end_at_once()
-
 from explorax.experiments import command, errors, output
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
@@ -134,7 +129,7 @@ def _sweep(flags: dict[str, Any], argv: list[str]) -> command.Work:
     with contextlib.ExitStack() as stack:
       stack.callback(directory.unlock)
       number = summary.count(len(configs) * flags["seeds"], "run")
-      console.line(f"{number}, into {directory.given}")
+      console.line(f"{number}, into {directory.path}")
       code = grid.compute(
         configs, console, workers=flags["workers"], ray_address=ray_address
       )

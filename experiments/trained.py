@@ -6,12 +6,11 @@
 imported: neither its environment nor a class in its settings.
 """
 
-import contextlib
 import dataclasses
 import functools
 import os
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dm_env
@@ -19,10 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax import environments
 from explorax.agents import types
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import encodings, specs, user_environments
+from explorax.environments import encodings, specs
 from explorax.experiments import checkpoint, errors, presets
 from explorax.experiments import settings as settings_lib
 
@@ -77,6 +75,11 @@ def make_agent(
   return Agent(name, (*recorded, *settings), env, core)
 
 
+def core(agent: Agent | types.Agent) -> types.Agent:
+  """The agent as runners take it."""
+  return agent.core if isinstance(agent, Agent) else agent
+
+
 class Trained(NamedTuple):
   """What a run has learnt.
 
@@ -95,16 +98,6 @@ class Trained(NamedTuple):
     """Of the environment."""
     return specs.from_record(self.record["spec"])
 
-  def environment(self) -> str:
-    """The name of the environment for evaluation; refuses one that names a module."""
-    name = self.record["env"]
-    if user_environments.names_code(name):
-      raise errors.SetUpError(
-        f"{self.path} names code that is not ours, which does not run unless you name "
-        f"it too; if you trust it, add --env={name} (in Python, env=)."
-      )
-    return environments.evaluation_name(name)
-
   def weights_for(self, agent: types.Agent) -> types.Params:
     """The weights in the structure that the agent takes, or a ValueError."""
     learner, key = agent.learner, jax.random.PRNGKey(0)
@@ -112,15 +105,14 @@ class Trained(NamedTuple):
     refusal = f"{self.path} holds the weights of an agent with other settings"
     return checkpoint.arranged(self.arrays, like, refusal)
 
-  def policy(self, settings: Sequence[str] = (), seed: int = 0) -> "Policy":
-    """The evaluation policy; arguments and errors as in `explorax.load`."""
+  def agent(self, settings: Sequence[str] = ()) -> Agent:
+    """The agent; arguments and errors as in `explorax.load`."""
     changed = {setting.partition("=")[0] for setting in settings}
     recorded = [
       x for x in self.record["settings"] if x.partition("=")[0] not in changed
     ]
     name, env = self.record["agent"], self.record["env"]
-    agent = make_agent(name, env, self.spec, settings, recorded)
-    return Policy(agent, self.weights_for(agent.core), env, seed)
+    return make_agent(name, env, self.spec, settings, recorded)
 
 
 def read(path: str | os.PathLike[str]) -> Trained:
@@ -141,32 +133,6 @@ def read(path: str | os.PathLike[str]) -> Trained:
   if "spec" not in record:
     raise errors.SetUpError(f"{file} does not say what its agent is.")
   return Trained(path, record, arrays)
-
-
-def evaluate(
-  policy: "Policy", env: Any, *, episodes: int, max_steps: int, seed: int
-) -> Iterator[tuple[float, int, bool]]:
-  """Plays episodes: (return, steps, whether it has ended) of each.
-
-  `env` is the name of an environment, or an object, which is not closed. An episode is
-  left after `max_steps`.
-  """
-  with contextlib.ExitStack() as stack:
-    if isinstance(env, str):
-      made = environments.make(env, seed=seed)
-      environment = stack.enter_context(contextlib.closing(made))
-    else:
-      environment = environments.wrap(env, seed=seed)
-    check_spec(policy.spec, policy.env, environments.spec(environment))
-    for _ in range(episodes):
-      policy.reset()
-      timestep = environment.reset()
-      total, length = 0.0, 0
-      while not timestep.last() and length < max_steps:
-        action = policy.act(timestep.observation, timestep.reward or 0.0)
-        timestep = environment.step(action)
-        total, length = total + float(timestep.reward), length + 1
-      yield total, length, timestep.last()
 
 
 def check_spec(
@@ -242,14 +208,14 @@ class Policy:
   @functools.cached_property
   def _compiled(self) -> tuple[Any, Any, Any, Any]:
     """The parameters, and the core's functions for batches."""
-    core = self._agent.actor(evaluation=True)
+    acting = core(self.agent).actor(evaluation=True)
     # Schedules have reached their end.
     env_steps = np.int32(actor_lib.MAX_ENV_STEPS)
     params = types.ActorParams(jax.tree.map(jnp.asarray, self.weights), env_steps)
     axes = (types.ActorParams(None, None), 0, 0)
-    init = jax.vmap(lambda key: core.init(key, 0, 1))
-    select_action = jax.jit(jax.vmap(core.select_action, axes))
-    q_values = core.q_values and jax.jit(jax.vmap(core.q_values, axes))
+    init = jax.vmap(lambda key: acting.init(key, 0, 1))
+    select_action = jax.jit(jax.vmap(acting.select_action, axes))
+    q_values = acting.q_values and jax.jit(jax.vmap(acting.q_values, axes))
     return params, init, select_action, q_values
 
   def __getstate__(self) -> dict[str, Any]:
@@ -257,18 +223,14 @@ class Policy:
     return {**kept, "weights": jax.device_get(self.weights)}
 
   @property
-  def _agent(self) -> types.Agent:
-    return self.agent.core if isinstance(self.agent, Agent) else self.agent
-
-  @property
   def spec(self) -> types.EnvironmentSpec:
     """Of the environment: `spec.observations` and `spec.actions`."""
-    return self._agent.spec
+    return core(self.agent).spec
 
   @property
   def config(self) -> Any:
     """All settings of the agent, a frozen dataclass."""
-    return self._agent.config
+    return core(self.agent).config
 
   def __repr__(self) -> str:
     name = getattr(self.agent, "name", type(self.config).__name__)
@@ -338,7 +300,7 @@ class Policy:
       np.where(begins, np.int32(dm_env.StepType.FIRST), mid),
       np.where(begins, np.float32(0), np.asarray(reward, np.float32)),
       np.ones(len(rows), np.float32),
-      np.stack([self._agent.encoding(row) for row in rows]),
+      np.stack([core(self.agent).encoding(row) for row in rows]),
     )
     if state is None:
       key = jax.random.fold_in(jax.random.PRNGKey(self._seed), self._episode)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors, output
+from explorax.experiments import errors, output, presets
 from explorax.experiments import grid as grid_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import curves
@@ -37,7 +37,7 @@ def split(settings: Sequence[str], agents: Sequence[str]) -> tuple[Grid, list[st
   """
   grid: dict[str, dict[str, list[str]]] = {}
   others = []
-  known = {*config_lib.names_of_agents(), *agents}
+  known = {*presets.PRESETS, *agents}
   for setting in settings:
     name, _, text = setting.partition("=")
     agent, _, field = name.strip().partition(".")

@@ -22,14 +22,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from explorax import ranges
-from explorax.experiments import signals
-
-if __name__ == "__main__":
-  signals.end_at_once()
-
-from explorax.experiments import command, output, pool, versions
+from explorax.experiments import command, errors, output, pool, signals, versions
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import drawing
 from explorax.experiments.reports import markdown
 from explorax.papers import draw, figures, judge
 
@@ -114,7 +108,7 @@ def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     return command.show(
       "\n".join(f"{x.name:{width}}  {x.title} ({x.source})" for x in known.values())
     )
-  drawing.check_can_draw()
+  errors.check_installed("matplotlib")
   seeds = [] if flags["seeds"] is None else [f"num_seeds={flags['seeds']}"]
   chosen = [
     (figure, figures.parse_changes(figure, [*flags["set"], *seeds]))

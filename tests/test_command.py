@@ -35,11 +35,10 @@ def test_demo_is_a_run_that_takes_flags(monkeypatch):
   assert asked[0] == "--agent=tdu" and asked[-1] == "--seed=5"
 
 
-def test_help_and_mistyped_names_import_nothing_heavy():
+def test_help_imports_nothing_heavy():
   code = (
     "import sys; from explorax import __main__\n"
     "assert __main__.main(['run', '--help']) == 0\n"
-    "assert __main__.main(['run', '--agent=dqnn', '--env=jax:chain/5']) == 2\n"
     "assert not {'jax', 'numpy', 'haiku'} & set(sys.modules)\n"
   )
   program = [sys.executable, "-P", "-c", code]
@@ -58,9 +57,7 @@ def test_a_command_names_the_users_folder_unless_told_otherwise(tmp_path, monkey
   for name in (FOLDER, SIZE):
     monkeypatch.setenv(name, "")  # Restored at the end, whatever the command sets.
     monkeypatch.delenv(name)
-  assert _folder_of_a_command("--compilation_cache=false") is None
   folder = tmp_path / "cache/explorax/jax"
-  assert not folder.exists()
   assert _folder_of_a_command() == str(folder)
   assert folder.stat().st_mode & 0o777 == 0o700 and int(os.environ[SIZE]) == 2**30
   monkeypatch.setenv(FOLDER, "another")

@@ -3,7 +3,8 @@
 Each file has the agents of one paper. To add an agent, add a `Preset` to a file.
 """
 
-from explorax.experiments import config
+from explorax import notation
+from explorax.experiments import errors
 from explorax.experiments.presets import (
   bonuses,
   dqn,
@@ -32,5 +33,9 @@ def find(name: str) -> Preset:
   Raises:
     SetUpError: if there is none, with names that resemble it.
   """
-  config.check_agent(name)
+  if name not in PRESETS:
+    near = notation.nearest(name, PRESETS)
+    raise errors.SetUpError(
+      f"there is no agent {name!r}.{near} --list_agents lists all agents."
+    )
   return PRESETS[name]

@@ -8,7 +8,6 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 
-from explorax.experiments import errors
 from explorax.experiments.recording import curves, rows, statistics
 
 # Matplotlib's types, which may be absent.
@@ -72,14 +71,6 @@ _AGENTS = {
 def can_draw() -> bool:
   """Whether matplotlib is installed."""
   return importlib.util.find_spec("matplotlib") is not None
-
-
-def check_can_draw() -> None:
-  """Raises a SetUpError if matplotlib is not installed."""
-  if not can_draw():
-    raise errors.SetUpError(
-      "matplotlib, which draws, is missing; install explorax[plots]."
-    )
 
 
 def style(number: int) -> Style:

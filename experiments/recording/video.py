@@ -1,6 +1,5 @@
 """Films evaluation episodes, and writes them as animated GIFs."""
 
-import importlib.util
 import math
 import zlib
 from typing import Any, BinaryIO
@@ -9,21 +8,12 @@ import dm_env
 import numpy as np
 
 from explorax.environments import rendering
-from explorax.experiments import errors, output
+from explorax.experiments import output
 from explorax.experiments.runners import common
 
 MAX_FRAMES = 600  # Per episode: half a minute at 20 frames per second.
 _MAX_SIDE, _MIN_SIDE = 320, 160  # Pixels; pictures are scaled into this range.
 _MILLISECONDS, _LAST_MILLISECONDS = 50, 1000  # Duration of a frame and of the last.
-
-
-def check_installed() -> None:
-  """Raises a SetUpError if Pillow, which writes the videos, is not installed."""
-  if importlib.util.find_spec("PIL") is None:
-    raise errors.SetUpError(
-      "--video needs Pillow, which is not installed: install explorax[video], or leave "
-      "out --video."
-    )
 
 
 class Film:

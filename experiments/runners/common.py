@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import fractions
 import math
+import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -109,8 +110,8 @@ class Hooks:
       each piece of it.
     on_log: every `log_every` environment steps.
     on_episode, on_evaluation: after each of them.
+    on_checkpoint: after each of them, with its directory and the environment steps.
     on_failure: when an exception ends the run, with the last good weights of each seed.
-    on_message: with one-sentence messages for the user.
     stop: after each step, or report; True interrupts the run.
     ended: then, too; True ends the run as a limit does.
     make_environment: makes further environments; None: there are none.
@@ -122,8 +123,8 @@ class Hooks:
   on_log: Callable[[LogRow], None] = lambda row: None
   on_episode: Callable[[Episode], None] = lambda episode: None
   on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None
+  on_checkpoint: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None
   on_failure: Callable[[list[types.Params]], None] = lambda weights: None
-  on_message: Callable[[str], None] = lambda text: None
   stop: Callable[[], bool] = lambda: False
   ended: Callable[[], bool] = lambda: False
   make_environment: MakeEnvironment | None = None

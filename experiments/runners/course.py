@@ -378,7 +378,8 @@ class RunControl:
       "seconds": run.clock.seconds,
       "evaluated_at": self._evaluated_at,
     }
-    checkpoints.save(run.env_steps, snapshot._replace(counts=counts))
+    path = checkpoints.save(run.env_steps, snapshot._replace(counts=counts))
+    self._hooks.on_checkpoint(path, run.env_steps)
 
   def _resume(self, checkpoint: checkpoint_lib.Checkpoint) -> None:
     run, counts = self._run, checkpoint.record["counts"]

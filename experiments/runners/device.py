@@ -75,17 +75,17 @@ def run(
   if isinstance(environment, batched_types.BatchedEnvironment):
     device = SteppedRun(agent, environment, config, hooks.on_episode)
   else:
-    pure, shared = _pure(environment)
+    functions, shared = pure(environment)
     if params and len(params) != len(seeds):
       raise ValueError(f"there are {len(seeds)} seeds, but {len(params)} params.")
     has_axis, num_envs = len(params) > 1, config.num_envs or 1
     program = device_program.make_scanned(
-      agent, pure, num_envs, len(seeds), has_axis, _max_steps(config, num_envs)
+      agent, functions, num_envs, len(seeds), has_axis, _max_steps(config, num_envs)
     )
     arrays = jax.tree.map(jnp.asarray, params[0] if params else shared)
     if has_axis:
       arrays = jax.tree.map(lambda *x: jnp.stack(x), *params)
-    own = [(pure, x) for x in params]
+    own = [(functions, x) for x in params]
     device = ScannedRun(agent, program, arrays, own, config, hooks.on_episode)
   return course.RunControl(device, config, hooks, evaluation_environment).train()
 
@@ -100,7 +100,7 @@ def _max_steps(config: config_lib.RunConfig, num_envs: int) -> int | None:
   return 1 << (math.ceil(config.steps / num_envs) - 1).bit_length()
 
 
-def _pure(
+def pure(
   environment: dm_env.Environment | jax_types.Environment,
 ) -> tuple[jax_types.Environment, jax_types.Params]:
   """The functions of an environment, and their parameters.
@@ -111,9 +111,9 @@ def _pure(
   raw = getattr(environment, "raw", environment)
   if isinstance(raw, jax_adapter.JaxEnvironment):
     return raw.pure
-  pure = None if isinstance(raw, dm_env.Environment) else gymnax_adapter.adapt(raw)
-  if pure is not None:
-    return pure
+  adapted = None if isinstance(raw, dm_env.Environment) else gymnax_adapter.adapt(raw)
+  if adapted is not None:
+    return adapted
   raise ValueError(
     "the device runner needs an environment written in JAX (jax:deep_sea/20) or "
     f"stepped in batches (atari:Pong), but this one is a {type(raw).__name__}; use the "

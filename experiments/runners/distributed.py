@@ -28,6 +28,7 @@ from explorax.environments import errors as environment_errors
 from explorax.experiments import config as config_lib
 from explorax.experiments import errors as run_errors
 from explorax.experiments import processes
+from explorax.experiments.recording import console
 from explorax.experiments.runners import common, course, local, loop
 
 _SLICE = 64  # Environment steps of an actor between two of its answers,
@@ -201,7 +202,6 @@ class DistributedRun(local.LocalRun):
     hooks: common.Hooks,
   ):
     super().__init__(agent, [], replay, config, hooks.on_episode)
-    self._on_message = hooks.on_message
     self._agent_and_make = ray.cloudpickle.dumps((agent, hooks.make_environment))
     self._num_envs, self._num_actors = config.num_envs or 1, config.num_actors or 1
     self._writers = [
@@ -284,5 +284,5 @@ class DistributedRun(local.LocalRun):
     ray.kill(self._actors[number])
     for writer in self._writers[number]:
       writer.end_episode()
-    self._on_message(f"actor {number} {why}; another one takes its place.")
+    console.print_error(f"actor {number} {why}; another one takes its place.")
     self._start(number)

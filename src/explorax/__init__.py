@@ -21,23 +21,22 @@ if TYPE_CHECKING:
   from explorax import losses as losses
   from explorax import networks as networks
   from explorax import papers as papers
-  from explorax.experiments.api import Agent as Agent
-  from explorax.experiments.api import Result as Result
-  from explorax.experiments.api import evaluate as evaluate
-  from explorax.experiments.api import load as load
   from explorax.experiments.api import make_agent as make_agent
   from explorax.experiments.api import train as train
   from explorax.experiments.callbacks import StopTraining as StopTraining
+  from explorax.experiments.results import Result as Result
+  from explorax.experiments.results import evaluate as evaluate
+  from explorax.experiments.results import load as load
+  from explorax.experiments.trained import Agent as Agent
   from explorax.experiments.trained import Policy as Policy
 
 __version__ = "0.1.0"
 
 # Name → its module in `experiments`.
 _HOMES = {
-  **dict.fromkeys(
-    ("Agent", "Result", "evaluate", "load", "make_agent", "train"), "api"
-  ),
-  "Policy": "trained",
+  **dict.fromkeys(("make_agent", "train"), "api"),
+  **dict.fromkeys(("Result", "evaluate", "load"), "results"),
+  **dict.fromkeys(("Agent", "Policy"), "trained"),
   "StopTraining": "callbacks",
 }
 _PACKAGES = (

@@ -73,8 +73,8 @@ def test_an_impossible_combination_is_refused(changes, field):
     (Q(exploration=exploration.Ucb(ddof=1)), "Ucb"),
     (R2D2(replay_capacity=200, min_replay_size=1, batch_size=64), "200"),
     (Q(sequence_period=2), "period is 2"),
-    (Q(replay_capacity=60), "a replay capacity of 60"),
-    (SUCCESSOR(min_replay_size=99_999), "min_size is 99999"),
+    (Q(replay_capacity=60), "replay_capacity is 60"),
+    (SUCCESSOR(min_replay_size=99_999), "min_replay_size is 99999"),
   ],
 )
 def test_a_config_without_an_agent_is_refused(config, words):

@@ -12,10 +12,10 @@ USUAL = {"capacity": 100, "min_size": 1, "batch_size": 4, "updates_per_step": 1.
 @pytest.mark.parametrize(
   "changes, message",
   [
-    ({"length": 4, "period": 5}, "period is 5, beyond its length of 4"),
-    ({"capacity": 3}, "a replay capacity of 3 environment steps"),
-    ({"capacity": 7, "length": 2, "period": 2}, "raise the capacity to at least 8"),
-    ({"min_size": 101}, "min_size is 101"),
+    ({"length": 4, "period": 5}, "period is 5, beyond the length of 4"),
+    ({"capacity": 3}, "replay_capacity is 3 environment steps"),
+    ({"capacity": 7, "length": 2, "period": 2}, "raise it to at least 8"),
+    ({"min_size": 101}, "min_replay_size is 101"),
   ],
 )
 def test_refuses(changes, message):

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from explorax.experiments import config, errors, flags, presets, run
+from explorax.experiments import config, errors, flags, run
 
 ON_DEVICE = ("--runner=device", "--env=jax:deep_sea/4")
 ASKED = ("--agent=dqn", "--env=gym:CartPole-v1")
@@ -22,10 +22,6 @@ def test_every_flag_has_help():
   for name in flags.of(config.RunConfig, run.Flags):
     place = [line.partition("=")[0] for line in lines].index(f"  --{name}")
     assert lines[place + 1].startswith("      ")
-
-
-def test_the_names_of_agents_are_known_without_their_imports():
-  assert sorted(config.names_of_agents()) == sorted(presets.PRESETS)
 
 
 def test_a_command_line_and_python_make_the_same():
@@ -66,7 +62,6 @@ def test_defaults_depend_on_runner_and_environment(settings, expected):
     (["--replay=device"], "--replay=device"),
     (["--eval_episodes=0", "--eval_every=9"], "--eval_every=9"),
     (["--eval_every=9", "--eval_steps=3", "--eval_episodes=3"], "--eval_steps"),
-    (["--runner=device"], "'gym:CartPole-v1'"),
     (["--agent=m:f", "--set=beta=1"], "--settings=.*your own agent"),
   ],
 )
