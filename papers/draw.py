@@ -7,10 +7,9 @@ agent in all drawings, is the only sign of it; a hollow mark is a run that the l
 ended. Each panel says how many seeds it shows.
 """
 
-import contextlib
 import dataclasses
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,6 @@ _COLUMN_STYLE: Any = {
   "legend.frameon": False,
 }
 _LABELS_IN_A_ROW = 110  # Letters.
-_LEAST_DARK = 0.465  # Values with a colour on which white is as legible as black.
 
 Axes = drawing.Axes
 Lines = Mapping[str, figures.Selection]
@@ -39,23 +37,16 @@ Lines = Mapping[str, figures.Selection]
 Guide = Callable[[Axes, figures.Table], Any]
 
 
-def horizontal(y: float, **style: Any) -> Guide:
-  """A horizontal line of reference."""
-  return lambda axes, table: axes.axhline(y, **{"color": GREY, "linewidth": 1, **style})
+def guide(method: str, *values: Any, **style: Any) -> Guide:
+  """A dotted line by a method of matplotlib's axes: `guide("axhline", 1)`."""
+  style = {"color": GREY, "linewidth": 1, "linestyle": ":", **style}
+  return lambda axes, table: getattr(axes, method)(*values, **style)
 
 
-def vertical(x: float, **style: Any) -> Guide:
-  """A vertical line of reference."""
-  return lambda axes, table: axes.axvline(x, **{"color": GREY, "linewidth": 1, **style})
-
-
-def function(
-  x: Sequence[float], y: Callable[[np.ndarray], np.ndarray], label: str
-) -> Guide:
-  """The values of a function between the least and the greatest x, dashed."""
-  points = np.linspace(min(x), max(x), 200)
-  style = {"color": GREY, "linewidth": 1, "linestyle": "--", "label": label}
-  return lambda axes, table: axes.plot(points, y(points), **style)
+def powers_of_two(sizes: Sequence[int]) -> Guide:
+  """2^N from the least to the greatest size N, dashed."""
+  x = np.linspace(min(sizes), max(sizes), 200)
+  return guide("plot", x, 2.0**x, linestyle="--", label="$2^N$")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,35 +58,32 @@ class Panel:
     guides: drawn first.
     axes: arguments of `Axes.set`, such as `title` and `xlabel`.
     grid: lines at the ticks of both axes or of one, "x" or "y"; "" for none.
+    inches: the height.
   """
 
   where: figures.Selection = dataclasses.field(default_factory=dict)
   guides: Sequence[Guide] = ()
   axes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
   grid: str = "both"
+  inches: float = 2.9
 
-  def height(self, table: figures.Table) -> float:
-    """In inches."""
-    del table
-    return 2.9
+  def height(self) -> float:
+    return self.inches
 
   def draw(self, axes: Axes, table: figures.Table) -> None:
     chosen = table.where(**self.where)
-    for guide in self.guides:
-      guide(axes, chosen)
+    for draw_guide in self.guides:
+      draw_guide(axes, chosen)
     seeds = self.draw_lines(axes, chosen)
-    around = dict(self.axes)
-    for name, set_scale in (("xscale", axes.set_xscale), ("yscale", axes.set_yscale)):
-      if name in around:
-        scale = around.pop(name)
-        set_scale(scale) if isinstance(scale, str) else set_scale(scale[0], **scale[1])
+    scales = {k: x for k, x in self.axes.items() if k.endswith("scale")}
+    around = {**scales, **self.axes}  # A scale replaces the ticks.
     if "xticks" in around:
       around.setdefault("xticklabels", around["xticks"])
+      axes.xaxis.minorticks_off()
     axes.set(**around)
-    for axis in (axes.xaxis, axes.yaxis):
-      label_logarithmic(axis)
-    if "xticks" in self.axes:
-      axes.tick_params(axis="x", which="minor", labelbottom=False)
+    for name, axis in (("xticks", axes.xaxis), ("yticks", axes.yaxis)):
+      if axis.get_scale() == "log" and name not in self.axes:
+        _label_logarithmic(axis)
     if self.grid:
       axes.grid(axis=self.grid, alpha=0.3)
     if seeds:
@@ -166,6 +154,10 @@ def _styles(lines: Lines) -> dict[str, drawing.Style]:
   return {x: style._replace(linestyle="-", marker="o") for x, style in styles.items()}
 
 
+def _draw_runs(axes: Axes, x: Any, y: Any, color: str) -> None:
+  axes.plot(x, y, "o", color=color, mec="none", ms=3.5, alpha=0.6)
+
+
 def _draw_hollow(axes: Axes, x: Any, y: Any, color: str) -> None:
   axes.plot(x, y, "o", color=color, fillstyle="none", ms=6)
 
@@ -181,7 +173,6 @@ class Marks(Panel):
     event: that happened, see `Table.times`.
     lines: label → the settings that select a line's tasks.
     x: the name of a setting.
-    limit: of a run, dotted.
     fit: whether a power of x is fitted to the runs in which it happened, with its 95 %
       band; else a line joins the medians where it happened in more than half of them.
   """
@@ -189,44 +180,36 @@ class Marks(Panel):
   event: str
   lines: Lines
   x: str
-  limit: float | None = None
   fit: bool = False
 
   def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    middle, seeds, fitted = (len(self.lines) - 1) / 2, [], 0
+    axes.set(xscale="log", yscale="log")
+    seeds, slopes = [], 0
     for i, (label, style) in enumerate(_styles(self.lines).items()):
-      if not (chosen := table.where(**self.lines[label])):
-        continue
-      line = {"color": style.color, "linewidth": 1.5}
+      chosen, color = table.where(**self.lines[label]), style.color
       xs, ys, medians = [], [], []
       for value in sorted(chosen.values(self.x)):
         times = chosen.where(**{self.x: value}).times(self.event)
         y, happened = times.episodes.ravel(), times.solved.ravel()
         seeds.append(len(y))
-        x = value * 1.012 ** (i - middle)
-        marks = {"color": style.color, "ms": 3.5, "alpha": 0.55, "mec": "none"}
-        axes.plot(np.full(sum(happened), x), y[happened], "o", **marks)
+        x = value * 1.012 ** (i - (len(self.lines) - 1) / 2)
+        _draw_runs(axes, np.full(sum(happened), x), y[happened], color)
+        if not happened.all():
+          self._draw_limit(axes, x, y[~happened], color)
         xs += [value] * sum(happened)
         ys += [*y[happened]]
-        if not happened.all():
-          self._draw_limit(axes, x, y[~happened], style.color)
         median = np.median(np.where(happened, y, np.inf))
         medians.append((x, median if np.isfinite(median) else np.nan))
       if self.fit and len(set(xs)) > 2:
-        slope = _draw_power(axes, np.array(xs), np.array(ys), style.color)
-        words, place = f"$\\propto N^{{{slope:.1f}}}$", 0.04 + 0.085 * fitted
-        axes.text(
-          0.98, place, words, color=style.color, transform=axes.transAxes, ha="right"
-        )
-        fitted += 1
-      elif not self.fit:
-        axes.plot(*np.array(medians).T, **line)
-      axes.plot([], [], "o-", ms=4, **line, label=label)
-    if self.limit is not None:
-      axes.axhline(self.limit, color=GREY, linewidth=1, linestyle=":")
-      axes.set_ylim(top=2.2 * self.limit)
+        slope = _draw_power(axes, np.array(xs), np.array(ys), color)
+        words, place = f"$\\propto N^{{{slope:.1f}}}$", 0.04 + 0.085 * slopes
+        style_of_text: Any = {"color": color, "transform": axes.transAxes}
+        axes.text(0.98, place, words, ha="right", **style_of_text)
+        slopes += 1
+      elif not self.fit and medians:
+        axes.plot(*np.array(medians).T, color=color, linewidth=1.5)
+      if medians:
+        axes.plot([], [], "o-", ms=4, color=color, linewidth=1.5, label=label)
     return seeds
 
   def _draw_limit(self, axes: Axes, x: float, ends: np.ndarray, color: str) -> None:
@@ -255,40 +238,37 @@ def _draw_power(axes: Axes, x: np.ndarray, y: np.ndarray, color: str) -> float:
 class Rows(Panel):
   """A row for each line: a mark for each run, and their mean with its t-interval.
 
+  The rows have their labels in the first panel, or where they are sorted.
+
   Attributes:
     lines: label → the settings that select a row's tasks.
-    x: what is measured of each seed, or, with `event`, nothing.
-    event: as in `Marks`, in place of `x`: a hollow mark stands for all runs in which it
-      did not happen, and the number of the others is on the right, not the mean.
-    limit: of a run, dotted.
-    sort: whether the rows are sorted, the least mean first; a run in which `event` did
-      not happen counts ten times its length.
-    names: whether the rows have their labels.
+    x: what is measured of each seed; without it, the episodes until the problem is
+      solved: a hollow mark stands for all runs in which it is not, and the number of
+      the others is on the right, not the mean.
+    sort: whether the rows are sorted, the least mean first; a run that did not solve
+      its problem counts ten times its length.
     log: whether the mean is geometric.
   """
 
   lines: Lines
   x: figures.Measure | None = None
-  event: str = "solved"
-  limit: float | None = None
   sort: bool = False
-  names: bool = True
   log: bool = False
   grid: str = "x"
 
-  def height(self, table: figures.Table) -> float:
-    return 0.9 + 0.21 * len(self.rows(table.where(**self.where)))
+  def height(self) -> float:
+    return 0.9 + 0.21 * len(self.lines)
 
   def rows(self, table: figures.Table) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Label → the values `[R]`, and whether each happened."""
     rows = {}
     for label, where in self.lines.items():
-      if not (chosen := table.where(**where)):
-        continue
-      if self.x is None:
-        times = chosen.times(self.event)
+      chosen = table.where(**where)
+      if chosen and self.x is None:
+        times = chosen.times()
         rows[label] = times.episodes.ravel(), times.solved.ravel()
-      elif len(x := chosen.score(self.x)):
+      elif chosen and self.x is not None:
+        x = chosen.score(self.x)
         rows[label] = x, np.ones(len(x), bool)
     if self.sort:
       means = {x: np.mean(np.where(y, t, 10 * t)) for x, (t, y) in rows.items()}
@@ -300,8 +280,7 @@ class Rows(Panel):
     for row, (label, (x, happened)) in enumerate(rows.items()):
       color = styles[label].color
       y = row + np.linspace(-0.22, 0.22, len(x)) * (len(x) > 1)
-      marks = {"color": color, "mec": "none", "ms": 3.5, "alpha": 0.6}
-      axes.plot(x[happened], y[happened], "o", **marks)
+      _draw_runs(axes, x[happened], y[happened], color)
       ends = np.unique(x[~happened])
       _draw_hollow(axes, ends, np.full(len(ends), row), color)
       if self.x is None:
@@ -311,9 +290,8 @@ class Rows(Panel):
         self._draw_mean(axes, row, x, color)
       place = {"va": "center", "fontsize": 7.5, "transform": axes.get_yaxis_transform()}
       axes.text(1.01, row, words, **place)
-    if self.limit is not None:
-      axes.axvline(self.limit, color=GREY, linewidth=1, linestyle=":")
-    axes.set_yticks(range(len(rows)), [*rows] if self.names else [])
+    has_names = self.sort or axes.get_subplotspec().is_first_col()
+    axes.set_yticks(range(len(rows)), [*rows] if has_names else [])
     axes.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     return ()
 
@@ -333,31 +311,22 @@ class Maps(Panel):
     maps: title → the settings that select its tasks.
     label: of the colour bar.
     columns: maps in a row.
-    names: the table → names of the rows and of the columns, whose numbers are written
-      into the map; None for a map without.
-    bounds: of the colours; None for the least and the greatest value.
   """
 
   values: Callable[[figures.Table], np.ndarray]
   maps: Lines
   label: str
   columns: int = 2
-  names: Callable[[figures.Table], tuple[Sequence[str], Sequence[str]]] | None = None
-  bounds: tuple[float, float] | None = None
 
-  def height(self, table: figures.Table) -> float:
-    if self.names is not None:
-      return 1.2 + 0.27 * len(self.names(table.where(**self.where))[0])
+  def height(self) -> float:
     return 2.6 * -(-len(self.maps) // self.columns)
 
   def draw(self, axes: Axes, table: figures.Table) -> None:
     fig, spec = axes.figure, axes.get_subplotspec()
-    assert spec is not None  # It is one of `draw`.
     axes.remove()
     chosen = table.where(**self.where)
     maps = {title: self.values(chosen.where(**x)) for title, x in self.maps.items()}
-    low = min(map(np.nanmin, maps.values()))
-    low, high = self.bounds or (low, max(map(np.nanmax, maps.values())))
+    low, high = min(map(np.nanmin, maps.values())), max(map(np.nanmax, maps.values()))
     rows = -(-len(maps) // self.columns)
     grid = spec.subgridspec(rows, min(len(maps), self.columns))
     parts = []
@@ -365,37 +334,22 @@ class Maps(Panel):
       part = fig.add_subplot(grid[divmod(i, self.columns)])
       scale = {"vmin": low, "vmax": high, "cmap": "cividis", "aspect": "auto"}
       part.imshow(values, interpolation="nearest", **scale)
-      part.set_title(title)
-      part.set(xticks=[], yticks=[], **self.axes)
-      if self.names is not None:
-        self._write(part, values, chosen, low, high)
+      part.set(title=title, xticks=[], yticks=[], **self.axes)
       parts.append(part)
-    bar = fig.colorbar(parts[0].images[0], ax=parts, pad=0.01)
-    bar.set_label(self.label)
-
-  def _write(
-    self, axes: Axes, values: np.ndarray, table: figures.Table, low: float, high: float
-  ) -> None:
-    assert self.names is not None
-    rows, columns = self.names(table)
-    for (i, j), value in np.ndenumerate(values):
-      dark = (value - low) / (high - low) < _LEAST_DARK
-      color = "white" if dark else "black"
-      place = {"ha": "center", "va": "center", "fontsize": 8.5}
-      axes.text(j, i, f"{value:.2f}", color=color, **place)
-    axes.set_xticks(range(len(columns)), columns, fontsize=8)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.tick_params(length=0, labeltop=True, labelbottom=False)
-    axes.spines[:].set_visible(False)
+    fig.colorbar(parts[0].images[0], ax=parts, pad=0.01, label=self.label)
 
 
 def draw(
   rows: Sequence[Sequence[Panel]], table: figures.Table, title: str = ""
 ) -> bytes:
   """Draws rows of panels as a PNG as wide as a page's column; lines are named below."""
-  heights = [max(panel.height(table) for panel in row) for row in rows]
-  with column(sum(heights) + 0.6) as fig:
-    fig.suptitle(title, fontsize=11.5)
+  import matplotlib
+  from matplotlib import figure
+
+  heights = [max(panel.height() for panel in row) for row in rows]
+  size = _COLUMN, sum(heights) + 0.6
+  with matplotlib.rc_context(_COLUMN_STYLE):
+    fig: Any = figure.Figure(size, _COLUMN_DPI, layout="constrained")
     parts = fig.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     labels: dict[str, Any] = {}
     for part, row in zip(parts, rows, strict=True):
@@ -411,30 +365,19 @@ def draw(
       place = {"loc": "outside lower center", "ncols": max(1, columns)}
       fig.legend([*labels.values()], [*labels], **place)
     file = io.BytesIO()
-    drawing.save(file, fig)
+    drawing.save(file, fig, title=title)
   return file.getvalue()
 
 
-@contextlib.contextmanager
-def column(height: float) -> Iterator[drawing.Figure]:
-  """A figure as wide as a page's column, within which its axes are to be drawn."""
-  import matplotlib
-  from matplotlib import figure
-
-  with matplotlib.rc_context(_COLUMN_STYLE):
-    yield figure.Figure((_COLUMN, height), _COLUMN_DPI, layout="constrained")
-
-
-def label_logarithmic(axis: Any) -> None:
-  """Gives an axis short numbers if it is logarithmic (base 10) and has none below 0.5.
+def _label_logarithmic(axis: Any) -> None:
+  """Gives an axis short numbers if it has none below 0.5.
 
   They are at powers of ten, and also at 2 and 5 times these if it spans less than 100.
   """
   from matplotlib import ticker
 
   low, high = axis.get_view_interval()
-  is_log = isinstance(axis.get_major_locator(), ticker.LogLocator)
-  if is_log and getattr(axis.get_transform(), "base", 0) == 10 and low > 0.5:
+  if low > 0.5:
     subs = (1, 2, 5) if high < 100 * low else (1,)
     axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=9))
     axis.set_minor_formatter(ticker.NullFormatter())

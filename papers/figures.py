@@ -1,34 +1,13 @@
 """What a figure is: its runs, panels and claims, declared as values.
 
 A module of a paper lists its figures in `FIGURES`; `reproduce.py` finds, computes,
-draws and judges them:
-
-    _LINES = {"TDU": {"agent": "tdu"}, "RND": {"agent": "dqn_rnd"}}
-
-    FIGURES = (
-      figures.Figure(
-        name="tdu/example",
-        title="Deep Sea: episodes to solve against its size",
-        source="Flennerhag et al. (2020), figure 1",
-        runs=[
-          figures.Grid(
-            problems.deep_sea,
-            [*_LINES.values()],
-            {"size": (10, 14), "max_episodes": 1500},
-          )
-        ],
-        quick={"size": (4,), "max_episodes": 50, "num_seeds": 1},
-        panels=[[draw.Marks(event="solved", lines=_LINES, x="size", limit=1500)]],
-        claims=[judge.Sooner("TDU needs fewer episodes than RND", *_LINES.values())],
-        problem="size",
-      ),
-    )
+draws and judges them. `docs/guides/figures.md` has an example.
 
 A `Grid` makes a task for each line, each combination of its axes (the tuples among the
 settings; other values are the same for all) and each part of the seeds. `compute` gets
 a task's settings, with `seeds`, a list, among them, and returns arrays whose first axis
-is the seeds. `--set`, `--seeds` and `quick` change settings of all grids by name; a
-setting of the lines, such as `agent`, selects those lines.
+is the seeds. `--set` and `quick` change settings of all grids by name; a setting of the
+lines, such as `agent`, selects those lines.
 
 Panels (`draw.py`) and claims (`judge.py`) select tasks by settings: `Table.where`.
 Where the runs depend on earlier results, such as a tuning, `then` lists further grids.
@@ -70,11 +49,6 @@ class Task(NamedTuple):
 
   compute: Compute
   settings: Settings
-
-  @property
-  def name(self) -> str:
-    shown = {k: v for k, v in self.settings.items() if v is not None}
-    return " ".join(f"{k}={v}".replace(" ", "") for k, v in shown.items())
 
 
 class CompletedTask(NamedTuple):
@@ -137,12 +111,15 @@ class Grid:
       if all(line[k] in _listed(changes[k]) for k in line if k in changes)
     ]
     axes = {k: changes.get(k, v) for k, v in self.axes.items()}
-    seeds = {k: changes[k] for k in ("num_seeds", "first_seed") if k in changes}
+    seeds = {k: changes[k] for k in _OF_SEEDS if k in changes}
     return dataclasses.replace(self, lines=lines, axes=axes, **seeds)
 
 
 def _listed(value: Any) -> Sequence[Any]:
   return value if isinstance(value, tuple) else (value,)
+
+
+_OF_SEEDS = dict.fromkeys(("num_seeds", "first_seed"))
 
 
 class Times(NamedTuple):
@@ -287,13 +264,10 @@ class Figure:
     """`ez_fig3`, for `ez/fig3`."""
     return self.name.replace("/", "_")
 
-  def stages(self, changes: Settings, complete: "Complete") -> Table | None:
-    """The results of all tasks; None if some are missing.
-
-    Args:
-      changes: of the settings.
-      complete: tasks → their results, or None.
-    """
+  def stages(
+    self, changes: Settings, complete: Callable[[Sequence[Task]], Table | None]
+  ) -> Table | None:
+    """The results of all tasks, of which `complete` has those of some; None without."""
 
     def completed(grids: Sequence[Grid]) -> Table | None:
       tasks = [task for grid in grids for task in grid.changed(changes).tasks()]
@@ -306,21 +280,14 @@ class Figure:
     return None if further is None else Table([*table, *further])
 
 
-Complete = Callable[[Sequence[Task]], Table | None]
-
-
 def parse_changes(figure: Figure, assignments: Sequence[str]) -> dict[str, Any]:
   """`size=10,14` or `max_episodes=500` as changes of a figure's settings.
 
   Raises:
-    SetUpError: if a grid has no such setting, or no value like it.
+    SetUpError: if no grid has such a setting, or no task remains.
   """
-  known = collections.defaultdict[str, list[Any]](list)
-  for grid in figure.runs:
-    seeds = {x: getattr(grid, x) for x in ("num_seeds", "first_seed")}
-    for settings in (*grid.lines, grid.axes, seeds):
-      for name, values in settings.items():
-        known[name] += [x for x in _listed(values) if x not in known[name]]
+  settings = [x for grid in figure.runs for x in (*grid.lines, grid.axes)]
+  known = {name: None for x in settings for name in x} | _OF_SEEDS
   changes = {}
   for assignment in assignments:
     name, _, text = assignment.partition("=")
@@ -330,20 +297,9 @@ def parse_changes(figure: Figure, assignments: Sequence[str]) -> dict[str, Any]:
         f"There are {', '.join(known)}."
       )
     changes[name] = notation.parse(text)
-    if not all(_is_like(x, known[name]) for x in _listed(changes[name])):
-      values = ", ".join(map(repr, known[name]))
-      raise errors.SetUpError(
-        f"--set {assignment}: {name} of {figure.name} has the values {values}."
-      )
+    if not any(grid.changed(changes).tasks() for grid in figure.runs):
+      raise errors.SetUpError(f"{figure.name} has no runs with --set {assignment}.")
   return changes
-
-
-def _is_like(value: Any, known: Sequence[Any]) -> bool:
-  """Whether a word is one of the known, and another value of the type of one."""
-  kinds = {type(x) for x in known}
-  if float in kinds:
-    kinds.add(int)
-  return value in known or (type(value) in kinds and not isinstance(value, str))
 
 
 def every() -> dict[str, Figure]:
@@ -359,10 +315,8 @@ def every() -> dict[str, Figure]:
 def choose(names: str | None, known: Mapping[str, Figure]) -> Iterator[Figure]:
   """The figures for comma-separated names, in the order of the names.
 
-  Args:
-    names: names of figures; `ez` for all figures of that paper, or `all`; or
-      `module:NAME` for a user's own figure.
-    known: all figures.
+  Names are those of figures, `ez` for all figures of that paper, or `all`; or
+  `module:NAME` for a user's own figure.
 
   Raises:
     SetUpError: if `names` is empty, or if a figure does not exist.
@@ -371,11 +325,7 @@ def choose(names: str | None, known: Mapping[str, Figure]) -> Iterator[Figure]:
     raise errors.SetUpError("--figure is missing; --list lists the names.")
   for name in names.split(","):
     if ":" in name:
-      figure = notation.import_attribute(name, "figure")
-      if not isinstance(figure, Figure):
-        kind = type(figure).__name__
-        raise errors.SetUpError(f"{name!r} is a {kind}, not a figures.Figure.")
-      yield figure
+      yield notation.import_attribute(name, "figure")
       continue
     chosen = [x for key, x in known.items() if name in (key, key.split("/")[0], "all")]
     if not chosen:

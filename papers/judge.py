@@ -4,13 +4,8 @@ A claim is called with the table of results and returns a finding, or None if ta
 that it is about are not in the table. It holds if its test has p < 0.05 (two-sided) and
 the difference is on the claim's side of 0, and does not hold if it is on the other
 side; else it is undecided. The test follows from the data:
-
-- runs that share a seed's world, a size or a game are pairs: a paired t-test;
-- other groups of seeds: Welch's t-test;
-- yes or no, such as solved or not: Fisher's exact test;
-- over games, of which a few dominate: Wilcoxon's signed-rank test;
-- episodes to solve, of which the limit ended some: the log-rank test, stratified by
-  problem. If all runs solved theirs: a t-test of the logarithms.
+pairs or groups of seeds (t-tests), shares of runs (Fisher's), games (Wilcoxon's), and
+episodes to solve, of which the limit ended some (log-rank, stratified by problem).
 
 `All` joins claims to one, and `Holm` corrects the tests of several for their number.
 Of all classes, `claim` is the statement, and `a`, `b` and `where` select the tasks.
@@ -19,7 +14,7 @@ Of all classes, `claim` is the statement, and `a`, `b` and `where` select the ta
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
@@ -71,13 +66,12 @@ def judge(
   claims: Sequence[Claim], table: figures.Table, problem: str = ""
 ) -> list[Finding]:
   """The findings of all claims; `problem` names the setting of `Finding.robust`."""
-  findings = _findings(claims, table)
   rests = [
     {x.claim: x.held for x in _findings(claims, rest)}
     for rest in _without_each(table, problem)
   ]
   judged = []
-  for x in findings:
+  for x in _findings(claims, table):
     held = x.held if x.exact or x.seeds >= LEAST_SEEDS else None
     robust = None
     if rests and held is not None:
@@ -205,13 +199,14 @@ class Above:
   measure: figures.Measure
   a: figures.Selection
   b: figures.Selection
+  where: figures.Selection = dataclasses.field(default_factory=dict)
   _: dataclasses.KW_ONLY
   less: bool = False
   test: Test = welch
   spec: str = "+.3g"
 
   def __call__(self, table: figures.Table) -> Finding | None:
-    a, b = table.where(**self.a), table.where(**self.b)
+    a, b = (table.where(**self.where).where(**x) for x in (self.a, self.b))
     if not a or not b or a == b:
       return None
     x, y = (np.asarray(z.scores(self.measure), np.float64) for z in (a, b))
@@ -267,10 +262,11 @@ class Sooner:
   claim: str
   a: figures.Selection
   b: figures.Selection
+  where: figures.Selection = dataclasses.field(default_factory=dict)
   event: str = "solved"
 
   def __call__(self, table: figures.Table) -> Finding | None:
-    groups = [table.where(**x) for x in (self.a, self.b)]
+    groups = [table.where(**self.where).where(**x) for x in (self.a, self.b)]
     if not all(groups) or groups[0] == groups[1]:
       return None
     a, b = (x.times(self.event) for x in groups)
@@ -293,20 +289,23 @@ class Sooner:
     return Finding(self.claim, held, seeds, "log-rank", p, ratio, ".2f", words)
 
 
+# Whether a claim holds, what was measured in a few words, and the effect, if any.
+Checked = tuple[bool | None, str, statistics.Interval | None]
+
+
 @dataclasses.dataclass(frozen=True)
 class Check:
   """A claim that a function decides: of formulas, and of what no other class tests.
 
   Attributes:
-    check: the tasks → whether it holds, what was measured in a few words, and the
-      effect, if any.
+    check: decides from the tasks.
     test: how it decides.
     spec: the format of the effect.
     exact: see `Finding`.
   """
 
   claim: str
-  check: Callable[[figures.Table], tuple[bool | None, str, statistics.Interval | None]]
+  check: Callable[[figures.Table], Checked]
   where: figures.Selection = dataclasses.field(default_factory=dict)
   test: str = "counted"
   spec: str = "+.3g"
@@ -377,23 +376,15 @@ class Holm:
 
 
 def corrected(findings: Sequence[Finding]) -> list[Finding]:
-  """With Holm's p of those that are tested, and undecided where it is not small."""
-  tested = [i for i, x in enumerate(findings) if x.p is not None]
+  """With p by Holm's step-down method (1979), and undecided where it is not small."""
   each = list(findings)
-  for i, p in zip(tested, holm([findings[i].p for i in tested]), strict=True):
-    x = findings[i]
-    each[i] = dataclasses.replace(x, p=p, held=x.held if p < LEVEL else None)
+  tested = sorted((x.p, i) for i, x in enumerate(findings) if x.p is not None)
+  least = 0.0
+  for rank, (p, i) in enumerate(tested):
+    least = max(least, min(1.0, (len(tested) - rank) * p))
+    held = each[i].held if least < LEVEL else None
+    each[i] = dataclasses.replace(each[i], p=least, held=held)
   return each
-
-
-def holm(ps: Sequence[float | None]) -> list[float]:
-  """p corrected for several tests by Holm's step-down method (1979)."""
-  values = np.array(ps, np.float64)
-  order = np.argsort(values)
-  steps = values[order] * np.arange(len(values), 0, -1)
-  corrected = np.empty_like(values)
-  corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-  return cast(list[float], corrected.tolist())
 
 
 def all_hold(parts: Sequence[bool | None]) -> bool | None:

@@ -177,7 +177,7 @@ def _game(title: str, lines: draw.Lines) -> draw.Curves:
     y="evaluations",
     lines=lines,
     x=lambda table: _FRAMES * table.joined("env_steps")[0] / 1e6,
-    guides=[draw.horizontal(random, linestyle=":")],
+    guides=[draw.guide("axhline", random)],
     axes={
       "title": title,
       "xlabel": "millions of frames",

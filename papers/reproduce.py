@@ -33,18 +33,10 @@ Reproduces the papers' figures, with intervals over seeds and a test of each cla
   python -m explorax.papers.reproduce --figure=NAME[,NAME...] [flags]
 
 Examples
-  List the figures:
-    python -m explorax.papers.reproduce --list
-
-  Figure 3 of paper 1, into a directory of your choice:
-    python -m explorax.papers.reproduce --figure=ez/fig3 --output=figures
-
-  Quick versions of all figures of one paper, or of all papers:
-    python -m explorax.papers.reproduce --figure=ez --quick
-    python -m explorax.papers.reproduce --figure=all --quick
-
-  The figures of the documentation, from the kept results:
-    python -m explorax.papers.reproduce --figure=tdu --results=results/figures
+  python -m explorax.papers.reproduce --list
+  python -m explorax.papers.reproduce --figure=ez/fig3 --output=figures
+  python -m explorax.papers.reproduce --figure=ez --quick
+  python -m explorax.papers.reproduce --figure=tdu --results=results/figures
 """
 
 _OUTRO = f"""\
@@ -64,11 +56,9 @@ class Flags:
   # The smallest problems and few seeds, as a quick test. This cannot tell whether a
   # claim holds.
   quick: bool = False
-  # Changes a setting of the figure's runs (--set size=5,8); may be repeated. An unknown
-  # name prints the known ones.
+  # Changes a setting of the figure's runs (--set size=5,8 --set num_seeds=2); may be
+  # repeated. An unknown name prints the known ones.
   set: tuple[str, ...] = ()
-  # Runs for each number, as --set num_seeds. [each figure's own]
-  seeds: ranges.PositiveInt | None = None
 
   ## How
   # Number of tasks at a time, each in a process. [one per core]
@@ -92,11 +82,7 @@ class Flags:
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
-    argv,
-    [Flags],
-    _reproduce,
-    introduction=_INTRODUCTION,
-    outro=_OUTRO,
+    argv, [Flags], _reproduce, introduction=_INTRODUCTION, outro=_OUTRO
   )
 
 
@@ -109,15 +95,12 @@ def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
       "\n".join(f"{x.name:{width}}  {x.title} ({x.source})" for x in known.values())
     )
   errors.check_installed("matplotlib")
-  seeds = [] if flags["seeds"] is None else [f"num_seeds={flags['seeds']}"]
   chosen = [
-    (figure, figures.parse_changes(figure, [*flags["set"], *seeds]))
+    (figure, figures.parse_changes(figure, flags["set"]))
     for figure in figures.choose(flags["figure"], known)
   ]
   directory = pathlib.Path(flags["output"]).expanduser().absolute()
-  results = directory / "raw"
-  if flags["results"] is not None:
-    results = pathlib.Path(flags["results"]).expanduser().absolute()
+  results = pathlib.Path(flags["results"] or directory / "raw").expanduser().absolute()
   for path in (directory, results):
     with output.write_errors(path):
       path.mkdir(parents=True, exist_ok=True)
@@ -150,6 +133,8 @@ def _make(
         console_lib.print_error("stopped; run the same command again to resume.")
         return stop.exit_code
       if table is None:
+        again = "run the same command again to compute the missing tasks"
+        console_lib.print_error(f"{figure.name} is not drawn; {again}.")
         code = 1
         continue
       version = "_changed" if changes else "_quick" * flags["quick"]
@@ -183,24 +168,15 @@ def _complete(
   console.line(
     f"{figure.name}: {figure.title}; {len(tasks)} tasks, {len(missing)} to compute"
   )
-  failures, outcomes = [], run(_timed, [pool.Task(x.name, x) for x in missing])
-  for count, (named, outcome) in enumerate(outcomes, start=1):
+  outcomes = run(_timed, [pool.Task(figures.key(x), x) for x in missing])
+  for count, (task, outcome) in enumerate(outcomes, start=1):
     if isinstance(outcome, pool.Failure):
-      failures.append(f"{named.name}: {outcome.details or outcome.problem}")
-      console_lib.print_error(f"{named.name} failed: {outcome.problem}.")
-    else:
-      done[figures.key(outcome)] = outcome
-      output.write_whole(
-        results / file, functools.partial(write_results, [*done.values()])
-      )
-      console.line(f"  {count} of {len(missing)}: {named.name}")
-  if failures:
-    text = "\n\n".join(failures)
-    _write(results / f"{figure.file_name}.failed.txt", text.encode())
-    console_lib.print_error(
-      f"{figure.name} is not drawn: {len(failures)} of {len(missing)} tasks failed; "
-      "run the same command again to compute the missing ones."
-    )
+      console_lib.print_error(f"{task.name} failed: {outcome.problem}.")
+      continue
+    done[task.name] = outcome
+    write = functools.partial(write_results, [*done.values()])
+    output.write_whole(results / file, write)
+    console.line(f"  {count} of {len(missing)}: {task.name}")
   found = [done[key] for key in map(figures.key, tasks) if key in done]
   return figures.Table(found) if len(found) == len(tasks) else None
 

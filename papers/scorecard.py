@@ -9,14 +9,12 @@ A run's score is the mean return of its evaluation at the end, where a uniform p
 is 0 and the task's ceiling 1. In Deep Sea the return is whether the treasure was found.
 All methods learn by double Q-learning, without clipped rewards."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # It imports `stats` when it is first used.
 
-from explorax.environments import deep_sea, jax_environments
 from explorax.experiments import presets
 from explorax.experiments.recording import statistics
 from explorax.experiments.reports import markdown
@@ -140,17 +138,10 @@ def run(settings: figures.Settings) -> figures.Results:
   Returns:
     `returns` `[S]`: the mean return of each seed's evaluation.
   """
-  params: Sequence[Any] = ()
-  name = settings["env"].removeprefix("jax:")
-  if name.startswith("deep_sea/"):
-    sea, _ = jax_environments.make(name)
-    assert isinstance(sea, deep_sea.DeepSea)
-    seeds = settings["seeds"]
-    params = [dataclasses.replace(sea, mapping_seed=x).default_params() for x in seeds]
   record = compute.train(
     settings,
     env=settings["env"],
-    params=params,
+    own_mappings=settings["env"].startswith("jax:deep_sea/"),
     steps=settings["num_steps"],
     eval_episodes=settings["eval_episodes"],
   )
@@ -193,13 +184,15 @@ def _of_kinds(kinds: Sequence[str]) -> figures.Selection:
   }
 
 
-def _map(table: figures.Table) -> np.ndarray:
-  return np.stack([scores(table.where(method=x)).mean(axis=0) for x in ranked(table)])
-
-
-def _names(table: figures.Table) -> tuple[list[str], list[str]]:
+def _map(axes: draw.Axes, table: figures.Table) -> None:
+  methods = [*ranked(table)]
+  means = [scores(table.where(method=x)).mean(axis=0) for x in methods]
+  image = axes.imshow(means, vmin=0, vmax=1, cmap="cividis", aspect="auto")
+  label = "mean score of 8 seeds (0: uniform policy, 1: ceiling)"
+  axes.figure.colorbar(image, ax=axes, pad=0.01, label=label)
   problems = [x.replace("stochastic ", "stochastic\n") for x in table.values("problem")]
-  return [*ranked(table)], problems
+  axes.set_xticks(range(len(problems)), problems)
+  axes.set_yticks(range(len(methods)), methods)
 
 
 def _claims() -> list[judge.Claim]:
@@ -287,18 +280,7 @@ FIGURES = (
       "num_steps": 1000,
       "num_seeds": 2,
     },
-    panels=[
-      [
-        draw.Maps(
-          values=_map,
-          maps={"": {}},
-          label="mean score of 8 seeds (0: uniform policy, 1: ceiling)",
-          names=_names,
-          bounds=(0.0, 1.0),
-          where=_FINAL,
-        )
-      ]
-    ],
+    panels=[[draw.Panel(guides=[_map], where=_FINAL, grid="", inches=4.5)]],
     claims=_claims(),
     problem="problem",
     table=_table,

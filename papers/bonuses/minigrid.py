@@ -74,6 +74,8 @@ METHODS = {
     (*_COMMON, "num_members=5", "num_explorers=5", "prior_scale=0.6", *_HEADS),
   ),
 }
+_OTHERS = {label: {"method": label} for label in METHODS}
+_DOUBLE_DQN, _FINAL = _OTHERS.pop(_BASELINE), {"tuning": False}
 # Double DQN solved neither DoorKey-8x8 nor MultiRoom-N4-S5 in 300,000 steps, and counts
 # (β = 0.02) not the former: one seed each.
 _TASKS = ("DoorKey-6x6", "MultiRoom-N2-S4", "KeyCorridorS3R1")
@@ -134,37 +136,6 @@ def _tuning(table: figures.Table) -> tuned.Scores:
   return tuned.scores(table, lambda tasks: float(tasks.scores("success").mean()))
 
 
-def _then(table: figures.Table) -> list[figures.Grid]:
-  """All tasks, with each method's best value."""
-  lines = tuned.lines(METHODS, tuned.best(_tuning(table)))
-  return [_grid(lines, _TASKS, _LIMIT, range(100, 105))]
-
-
-def _table(table: figures.Table) -> str:
-  return tuned.table(_tuning(table), METHODS)
-
-
-def _claims() -> list[judge.Claim]:
-  """Two families of tests, each corrected by Holm's method."""
-  lines = {x: {"method": x, "tuning": False} for x in METHODS}
-  baseline = lines.pop(_BASELINE)
-  solve_more = [
-    judge.Above(
-      f"{label} solves more runs than double DQN",
-      *(figures.Table.solved, line, baseline),
-      spec=".2f",
-    )
-    for label, line in lines.items()
-  ]
-  are_sooner = [
-    judge.Sooner(
-      f"{label} solves the tasks in fewer steps than double DQN", line, baseline
-    )
-    for label, line in lines.items()
-  ]
-  return [judge.Holm(solve_more), judge.Holm(are_sooner)]
-
-
 FIGURES = (
   figures.Figure(
     name="bonuses/minigrid",
@@ -172,7 +143,12 @@ FIGURES = (
     source="Our own",
     # Other figures have seeds from 0.
     runs=[_grid(tuned.lines(METHODS), ("DoorKey-5x5",), 100_000, range(200, 202))],
-    then=_then,
+    then=lambda table: [
+      _grid(
+        tuned.lines(METHODS, tuned.best(_tuning(table))),
+        *(_TASKS, _LIMIT, range(100, 105)),
+      )
+    ],
     quick={
       "method": (_BASELINE, "counts"),
       "task": ("DoorKey-5x5",),
@@ -182,9 +158,9 @@ FIGURES = (
     panels=[
       [
         draw.Rows(
-          lines={label: {"method": label} for label in METHODS},
-          where={"tuning": False, "task": task},
-          limit=_LIMIT,
+          lines={_BASELINE: _DOUBLE_DQN, **_OTHERS},
+          where={**_FINAL, "task": task},
+          guides=[draw.guide("axvline", _LIMIT)],
           sort=True,
           axes={
             "title": task,
@@ -198,8 +174,28 @@ FIGURES = (
         for task in _TASKS
       ]
     ],
-    claims=_claims(),
+    claims=[
+      judge.Holm(
+        [
+          judge.Above(
+            f"{label} solves more runs than double DQN",
+            *(figures.Table.solved, line, _DOUBLE_DQN, _FINAL),
+            spec=".2f",
+          )
+          for label, line in _OTHERS.items()
+        ]
+      ),
+      judge.Holm(
+        [
+          judge.Sooner(
+            f"{label} solves the tasks in fewer steps than double DQN",
+            *(line, _DOUBLE_DQN, _FINAL),
+          )
+          for label, line in _OTHERS.items()
+        ]
+      ),
+    ],
     problem="task",
-    table=_table,
+    table=lambda table: tuned.table(_tuning(table), METHODS),
   ),
 )

@@ -113,13 +113,14 @@ def size_marks(
     lines=runs.RULES,
     x="size",
     where=where,
-    limit=runs.DEEP_SEA["episodes"],
-    guides=[draw.function(sizes, lambda n: 2.0**n, "$2^N$")],
+    guides=[
+      draw.powers_of_two(sizes),
+      draw.guide("axhline", runs.DEEP_SEA["episodes"]),
+    ],
     axes={
       "title": title,
       "xlabel": "size N",
       "ylabel": "episodes",
-      "xscale": ("log", {"subs": []}),
       "xticks": sizes,
     },
   )

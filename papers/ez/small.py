@@ -148,7 +148,7 @@ FIGURES = (
         ),
         comparisons.curves(
           _CAR,
-          guides=[draw.horizontal(_NEAR_OPTIMAL, linestyle=":", label="near-optimal")],
+          guides=[draw.guide("axhline", _NEAR_OPTIMAL, label="near-optimal")],
           title="MountainCar",
         ),
       ],

@@ -60,14 +60,6 @@ def _draw_world(axes: draw.Axes, table: figures.Table) -> None:
     axes.plot(column, row, marker, ms=8, clip_on=False, label=name, **color)
 
 
-class _World(draw.Panel):
-  """A panel as high as it is wide in a row of five."""
-
-  def height(self, table: figures.Table) -> float:
-    del table
-    return 1.6
-
-
 def _all_solvable(table: figures.Table) -> tuple[bool, str, None]:
   shortest = np.concatenate([task.results["shortest"] for task in table])
   words = f"in {shortest.min()} to {shortest.max()} steps"
@@ -108,10 +100,11 @@ FIGURES = (
     quick={"num_seeds": 10},
     panels=[
       [
-        _World(
+        draw.Panel(
           guides=[_draw_world],
           where={"world": world, "density": density},
           grid="",
+          inches=1.6,
           axes={"title": f"{world}, {density:g}", "xticks": [], "yticks": []},
         )
         for density in _DENSITIES

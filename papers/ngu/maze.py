@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from explorax import environments
-from explorax.environments import disco_maze
 from explorax.experiments.recording import statistics
 from explorax.papers import compute, draw, figures, judge
 
@@ -61,12 +59,11 @@ _QUICK = {
   "eval_episodes": 2,
   "num_seeds": 1,
 }
-_EVALUATION_SEED = 1000  # Evaluations have other mazes than training.
 _RANDOM = 0.1  # The share that a policy at random visits, over 4,000 episodes.
 
 
 def run(settings: figures.Settings) -> figures.Results:
-  """Trains a seed; in evaluations the policy is greedy, as in table 7.
+  """Trains a seed; in evaluations, of other mazes, the policy is greedy, as in table 7.
 
   Returns:
     `env_steps` and `coverage` of the E evaluations, `[1, E]`.
@@ -89,14 +86,12 @@ def run(settings: figures.Settings) -> figures.Results:
     # search for neighbours computes over the memory's whole capacity.
     changes["bonus.memory_capacity"] = 3 * (2 * size**2 + 1)
   changes |= dict(change.split("=") for change in settings["changes"])
-  maze, lengths = disco_maze.DiscoMaze(size), ("eval_every", "eval_episodes")
   record = compute.train(
     {**settings, "changes": [f"{k}={v}" for k, v in changes.items()]},
     env=f"jax:disco_maze/{size}",
-    environment=maze,
-    evaluation_environment=environments.wrap(maze, seed=seed + _EVALUATION_SEED),
     steps=settings["num_steps"],
-    **{name: settings[name] for name in lengths},
+    eval_every=settings["eval_every"],
+    eval_episodes=settings["eval_episodes"],
   )
 
   evaluations = record.evaluations[seed]
@@ -158,7 +153,7 @@ def _curves(lines: draw.Lines, top: float) -> list[list[draw.Panel]]:
         lines=lines,
         # After the same steps of each seed.
         x=lambda table: table.joined("env_steps")[0],
-        guides=[draw.horizontal(_RANDOM, linestyle=":")],
+        guides=[draw.guide("axhline", _RANDOM)],
         axes={**axes, "ylim": (0, top)},
       )
     ]
@@ -228,7 +223,7 @@ FIGURES = (
           x=_last,
           lines=_VARIANTS,
           sort=True,
-          guides=[draw.vertical(_RANDOM, linestyle=":")],
+          guides=[draw.guide("axvline", _RANDOM)],
           axes={"xlabel": "share of positions visited in the last evaluation"},
         )
       ]

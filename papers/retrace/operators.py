@@ -233,14 +233,14 @@ FIGURES = (
           where=_EVALUATION,
           x=lambda table: table.joined("distance")[0],
           guides=[
-            draw.horizontal(1, color="black"),
-            draw.horizontal(_DISCOUNT, color="black", linestyle=":"),
+            draw.guide("axhline", 1, color="black", linestyle="-"),
+            draw.guide("axhline", _DISCOUNT, color="black"),
           ],
           axes={
             "title": "evaluation: greatest factor",
             "xlabel": "off-policyness ‖π − μ‖₁",
             "ylabel": r"factor of $\|Q - Q^\pi\|_\infty$",
-            "yscale": ("symlog", {"linthresh": 1}),
+            "yscale": "symlog",
             "yticks": (0, 0.5, _DISCOUNT, 2, 5, 10),
             "yticklabels": ("0", "0.5", "γ = 0.9", "2", "5", "10"),
           },

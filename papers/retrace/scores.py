@@ -97,7 +97,7 @@ def window_scores(
   """A score of each tenth of a run, `[10]`.
 
   It is the mean return, or in a race the number of goals in a thousand steps, of the
-  episodes that end in it.
+  episodes that end in it; one that ends after the last step counts in the last tenth.
   """
   columns = [(x.env_steps, x.episode_return, x.episode_length) for x in episodes]
   ends, returns, lengths = np.array(columns, float).T
@@ -219,7 +219,6 @@ def _means(scores: Scores, labels: Sequence[str], xlabel: str) -> list[draw.Pane
       x="scores",
       scores=scores,
       tenth=tenth,
-      names=tenth == EARLY,
       axes={"title": f"after {(tenth + 1) / _WINDOWS:.0%} of steps", "xlabel": xlabel},
     )
     for tenth in (EARLY, LAST)

@@ -108,7 +108,7 @@ FIGURES = (
           },
           x=_ratios,
           log=True,
-          guides=[draw.vertical(1)],
+          guides=[draw.guide("axvline", 1)],
           axes={
             "xlabel": "episodes to solve, relative to bootstrapped DQN on the same tree"
           },
@@ -116,24 +116,18 @@ FIGURES = (
       ]
     ],
     claims=[
-      judge.Sooner(claim, a, b)
-      for claim, a, b in (
-        (
-          "without priors too, TDU is faster than bootstrapped DQN",
-          {"beta": bool},
-          {"beta": 0.0},
-        ),
-        (
-          "more bonus is more exploration, and faster",
-          {"beta": max(_BETAS)},
-          {"beta": min(_BETAS)},
-        ),
-        (
-          "N is similar in its effect to β: more explorers are faster",
-          {"num_explorers": max(_EXPLORERS)},
-          {"num_explorers": min(_EXPLORERS)},
-        ),
-      )
+      judge.Sooner(
+        "without priors too, TDU is faster than bootstrapped DQN",
+        *({"beta": bool}, {"beta": 0.0}),
+      ),
+      judge.Sooner(
+        "more bonus is more exploration, and faster",
+        *({"beta": max(_BETAS)}, {"beta": min(_BETAS)}),
+      ),
+      judge.Sooner(
+        "N is similar in its effect to β: more explorers are faster",
+        *({"num_explorers": max(_EXPLORERS)}, {"num_explorers": min(_EXPLORERS)}),
+      ),
     ],
     problem="size",
   ),

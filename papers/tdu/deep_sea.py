@@ -12,18 +12,14 @@ import numpy as np
 
 from explorax.papers import draw, figures, judge
 from explorax.papers.tdu import problems
+from explorax.papers.tdu.problems import BOOTSTRAPPED, NOISY, TDU
 
-VERSIONS = {
-  "deterministic": {"stochastic": False},
-  "stochastic": {"stochastic": True},
-}
+VERSIONS = {"deterministic": {"stochastic": False}, "stochastic": NOISY}
 # The presets' settings: TDU and bootstrapped DQN with priors of scale 3, TDU with β = 1
 # (paper 4, appendix D). The others have the best values of a sweep over three small
 # problems, two of them Deep Sea with N = 10, or values not shown to be worse.
-_TDU, _BOOTSTRAPPED = {"agent": "tdu"}, {"agent": "bootstrapped_dqn"}
-_DEEP = {"TDU": _TDU, "bootstrapped DQN": _BOOTSTRAPPED}
 _LINES = {
-  **_DEEP,
+  **problems.LINES,
   "SU": {"agent": "successor_uncertainties"},
   "noisy networks": {"agent": "noisy_dqn"},
   "QEX": {"agent": "qex"},
@@ -40,17 +36,18 @@ _MORE_SEEDS = {"stochastic": True, "own_mapping": True, "max_episodes": 10_000}
 
 def suffers_from_noise(claim: str, agents: figures.Selection) -> judge.Claim:
   """That agents, pooled, solve fewer runs of the stochastic version."""
-  plain, noisy = ({**agents, **version} for version in VERSIONS.values())
-  fewer = judge.Above(claim, figures.Table.solved, plain, noisy, spec=".2f")
+  fewer = judge.Above(
+    *(claim, figures.Table.solved, *VERSIONS.values(), agents), spec=".2f"
+  )
 
   def claimed(table: figures.Table) -> judge.Finding | None:
-    found = fewer(table)
-    return found and dataclasses.replace(found, seeds=len(table.seeds()))
+    finding = fewer(table)
+    return finding and dataclasses.replace(finding, seeds=len(table.seeds()))
 
   return claimed
 
 
-def _only_tdu(table: figures.Table) -> tuple[bool | None, str, None]:
+def _only_tdu(table: figures.Table) -> judge.Checked:
   """Whether TDU's share is above 0.9 in both versions, and no other agent's is."""
   nearly, words = [], []
   for label, agent in _LINES.items():
@@ -63,7 +60,7 @@ def _only_tdu(table: figures.Table) -> tuple[bool | None, str, None]:
   return held, f"solved: {', '.join(words)}", None
 
 
-def _without_treasure(table: figures.Table) -> tuple[bool, str, None]:
+def _without_treasure(table: figures.Table) -> judge.Checked:
   solved, by_bsuite = (table.scores(x) > 0 for x in ("solved", "by_bsuite"))
   empty = np.sum(by_bsuite & ~solved)
   return bool(empty), f"{empty} of {by_bsuite.sum()} runs", None
@@ -76,8 +73,7 @@ def _rows(size: int, version: str) -> draw.Rows:
   return draw.Rows(
     lines=_LINES,
     where={"size": size, **VERSIONS[version]},
-    limit=_LIMITS[size],
-    names=size == min(_LIMITS),
+    guides=[draw.guide("axvline", _LIMITS[size])],
     axes={"xscale": "log", **axes},
   )
 
@@ -111,16 +107,13 @@ FIGURES = (
       ),
       judge.Above(
         "TDU solves more of the stochastic runs than bootstrapped DQN",
-        figures.Table.solved,
-        {**_TDU, **VERSIONS["stochastic"]},
-        {**_BOOTSTRAPPED, **VERSIONS["stochastic"]},
+        *(figures.Table.solved, TDU, BOOTSTRAPPED, NOISY),
         spec=".2f",
       ),
       judge.Check(
         "bsuite's rule calls runs of the stochastic version solved that are not by the "
         "treasure",
-        _without_treasure,
-        VERSIONS["stochastic"],
+        *(_without_treasure, NOISY),
       ),
     ],
     problem="size",
@@ -134,7 +127,7 @@ FIGURES = (
     runs=[
       figures.Grid(
         problems.deep_sea,
-        [_TDU, _BOOTSTRAPPED],
+        [TDU, BOOTSTRAPPED],
         {"size": sizes, **_MORE_SEEDS},
         num_seeds=num_seeds,
         first_seed=100,
@@ -147,9 +140,9 @@ FIGURES = (
       [
         draw.Marks(
           event="solved",
-          lines=_DEEP,
+          lines=problems.LINES,
           x="size",
-          limit=10_000,
+          guides=[draw.guide("axhline", 10_000)],
           axes={
             "xlabel": "size N of Deep Sea",
             "ylabel": "episodes until it is solved",
@@ -164,8 +157,7 @@ FIGURES = (
           judge.Sooner(
             f"TDU solves N = {', '.join(map(str, sizes))} in fewer episodes than "
             "bootstrapped DQN",
-            {**_TDU, "size": sizes},
-            {**_BOOTSTRAPPED, "size": sizes},
+            *(TDU, BOOTSTRAPPED, {"size": sizes}),
           )
           for sizes in ((20, 26, 30), (40,))
         ]

@@ -12,27 +12,22 @@ import numpy as np
 from explorax.experiments.recording import statistics
 from explorax.papers import draw, figures, judge
 from explorax.papers.tdu import problems
+from explorax.papers.tdu.problems import BOOTSTRAPPED, NOISY, TDU
 
-_TDU, _BOOTSTRAPPED = {"agent": "tdu"}, {"agent": "bootstrapped_dqn"}
 _EPINET, _DITHERING = {"agent": "epinet"}, {"agent": "double_dqn"}
-_DEEP = {"TDU": _TDU, "bootstrapped DQN": _BOOTSTRAPPED}
-_LINES = {**_DEEP, "double DQN (ε-greedy)": _DITHERING, "epinet": _EPINET}
 _SIZES = tuple(range(10, 51, 2))  # Those of bsuite.
 _MOST, _MOST_DITHERING = 10_000, 3_000  # bsuite's limit of episodes; ε-greedy's.
 _BSUITE = {"stochastic": None, "own_mapping": None}  # Its deterministic Deep Sea.
-_NOISY = {"stochastic": True}
 _LARGE = {"own_mapping": True}
 # Interpolated for N = 60 from the public script of HyperAgent (Li et al., 2024), which
 # has 4,000 episodes for N = 50 and 10,000 for 100.
 _BUDGET = 5_200
 
-_Checked = tuple[bool | None, str, statistics.Interval | None]
 
-
-def _at_least(share: float, event: str) -> Callable[[figures.Table], _Checked]:
+def _at_least(share: float, event: str) -> Callable[[figures.Table], judge.Checked]:
   """That the event happens in this share of the runs."""
 
-  def check(table: figures.Table) -> _Checked:
+  def check(table: figures.Table) -> judge.Checked:
     happened = table.scores(event) > 0
     words = f"{happened.sum()} of {happened.size} runs"
     return bool(happened.mean() >= share), words, None
@@ -40,20 +35,19 @@ def _at_least(share: float, event: str) -> Callable[[figures.Table], _Checked]:
   return check
 
 
-def _is_polynomial(table: figures.Table) -> _Checked:
+def _is_polynomial(table: figures.Table) -> judge.Checked:
   """Of each seed's slope of log episodes against log N, over sizes that all solve."""
   sizes, solved = table.over("size", "solved")
   whole = (solved > 0).all(axis=0)
   if whole.sum() < 3:
     return None, "", None
   x = np.log(sizes[whole])
-  slopes = [np.polyfit(x, np.log(y), 1)[0] for y in solved[:, whole]]
-  mean = statistics.mean(slopes)
+  mean = statistics.mean([np.polyfit(x, np.log(y), 1)[0] for y in solved[:, whole]])
   return mean.is_below(3.0), "", mean
 
 
-def _only_deep(table: figures.Table) -> _Checked:
-  tdu, dithering = (table.where(**x).joined("solved") > 0 for x in (_TDU, _DITHERING))
+def _only_deep(table: figures.Table) -> judge.Checked:
+  tdu, dithering = (table.where(**x).joined("solved") > 0 for x in (TDU, _DITHERING))
   words = f"ε-greedy {dithering.sum()} of {len(dithering)}, TDU {tdu.sum()} runs"
   return bool(tdu.all() and not dithering.any()), words, None
 
@@ -69,8 +63,7 @@ def _marks(title: str, **panel: Any) -> draw.Marks:
   return draw.Marks(
     x="size",
     fit=True,
-    limit=_MOST,
-    guides=[draw.function(_SIZES, lambda n: 2.0**n, "$2^N$")],
+    guides=[draw.powers_of_two(_SIZES), draw.guide("axhline", _MOST)],
     axes={
       "title": title,
       "xlabel": "size N of Deep Sea",
@@ -82,27 +75,17 @@ def _marks(title: str, **panel: Any) -> draw.Marks:
   )
 
 
-def _sooner(
-  claim: str,
-  a: figures.Settings,
-  b: figures.Settings,
-  where: figures.Selection,
-  event: str = "solved",
-) -> judge.Sooner:
-  return judge.Sooner(claim, {**a, **where}, {**b, **where}, event)
-
-
 FIGURES = (
   figures.Figure(
     name="tdu/scaling",
     title="Deep Sea: episodes to solve against its size",
     source=f"Our own, of {problems.PAPER}, section 4.1, and of Osband et al. (2020)",
     runs=[
-      _grid([_TDU, _BOOTSTRAPPED, _EPINET]),
+      _grid([TDU, BOOTSTRAPPED, _EPINET]),
       _grid([_DITHERING], size=(10, 14, 20), max_episodes=_MOST_DITHERING),
       # One seed, as in bsuite.
-      _grid([_TDU, _BOOTSTRAPPED], num_seeds=1, **_NOISY, until=0.9),
-      _grid([_TDU, _BOOTSTRAPPED], size=60, **_LARGE, max_episodes=_BUDGET),
+      _grid([TDU, BOOTSTRAPPED], num_seeds=1, **NOISY, until=0.9),
+      _grid([TDU, BOOTSTRAPPED], size=60, **_LARGE, max_episodes=_BUDGET),
     ],
     quick={"size": (4, 5), "max_episodes": 200, "num_seeds": 1},
     panels=[
@@ -110,14 +93,18 @@ FIGURES = (
         _marks(
           "deterministic, until it is solved",
           event="solved",
-          lines=_LINES,
+          lines={
+            **problems.LINES,
+            "double DQN (ε-greedy)": _DITHERING,
+            "epinet": _EPINET,
+          },
           where={"stochastic": None},
         ),
         _marks(
           "stochastic, until it is mastered",
           event="mastered",
-          lines=_DEEP,
-          where=_NOISY,
+          lines=problems.LINES,
+          where=NOISY,
         ),
       ]
     ],
@@ -125,37 +112,40 @@ FIGURES = (
       *(
         judge.Check(f"{label} {claim}", _at_least(share, event), {**agent, **where})
         for lines, claim, share, event, where in (
-          ({**_DEEP, "epinet": _EPINET}, "solves all sizes", 1.0, "solved", _BSUITE),
           (
-            _DEEP,
+            {**problems.LINES, "epinet": _EPINET},
+            *("solves all sizes", 1.0, "solved", _BSUITE),
+          ),
+          (
+            problems.LINES,
             "solves N = 60 in a budget interpolated from HyperAgent's",
             *(1.0, "solved", _LARGE),
           ),
           (
-            _DEEP,
+            problems.LINES,
             "masters most sizes of stochastic Deep Sea",
-            *(0.5, "mastered", _NOISY),
+            *(0.5, "mastered", NOISY),
           ),
         )
         for label, agent in lines.items()
       ),
-      _sooner(
+      judge.Sooner(
         "TDU masters stochastic Deep Sea in fewer episodes than bootstrapped DQN",
-        *(_TDU, _BOOTSTRAPPED, _NOISY, "mastered"),
+        *(TDU, BOOTSTRAPPED, NOISY, "mastered"),
       ),
       judge.Check(
         "TDU's episodes grow as a power of N of at most 3, not as 2^N",
         _is_polynomial,
-        {**_TDU, **_BSUITE},
+        {**TDU, **_BSUITE},
         test="t-interval of the seeds' slopes",
         spec=".2f",
       ),
-      _sooner(
-        "TDU needs fewer episodes than bootstrapped DQN", _TDU, _BOOTSTRAPPED, _BSUITE
+      judge.Sooner(
+        "TDU needs fewer episodes than bootstrapped DQN", TDU, BOOTSTRAPPED, _BSUITE
       ),
-      _sooner(
+      judge.Sooner(
         "bootstrapped DQN needs fewer episodes than the epinet",
-        *(_BOOTSTRAPPED, _EPINET, _BSUITE),
+        *(BOOTSTRAPPED, _EPINET, _BSUITE),
       ),
       judge.Check(
         "ε-greedy does not solve N = 20, which TDU solves",

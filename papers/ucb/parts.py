@@ -5,8 +5,6 @@ networks and with priors; the agents of paper 4's figure 2, of twenty separate n
 are crossed with priors.
 """
 
-from typing import Any
-
 import numpy as np
 
 from explorax.experiments.reports import markdown
@@ -24,37 +22,34 @@ _SEPARATE = {
 _SIZES = (6, 10, 14)
 
 
-def _lines() -> dict[str, dict[str, Any]]:
-  parts = [
-    *((f"UCB, λ = {scale:g}", "ucb", scale) for scale in _SCALES),
-    ("voting", "ensemble_voting", None),
-    *((label, agent, None) for agent, label in _SEPARATE.items()),
-  ]
-  return {
-    f"{label}{', one torso' * shared}{', priors' * (prior > 0)}": {
-      "agent": agent,
-      "scale": scale,
-      "shared_torso": shared,
-      "prior_scale": prior,
-    }
-    for label, agent, scale in parts
-    for shared in ((True, False) if agent in _OF_HEADS else (False,))
-    for prior in (0.0, 3.0)
+_PARTS = [
+  *((f"UCB, λ = {scale:g}", "ucb", scale) for scale in _SCALES),
+  ("voting", "ensemble_voting", None),
+  *((label, agent, None) for agent, label in _SEPARATE.items()),
+]
+_LINES = {
+  f"{label}{', one torso' * shared}{', priors' * (prior > 0)}": {
+    "agent": agent,
+    "scale": scale,
+    "shared_torso": shared,
+    "prior_scale": prior,
   }
+  for label, agent, scale in _PARTS
+  for shared in ((True, False) if agent in _OF_HEADS else (False,))
+  for prior in (0.0, 3.0)
+}
 
 
 def _table(table: figures.Table) -> str:
   """The number of runs solved, and the median of the episodes of all."""
   rows = []
-  for label, line in _lines().items():
+  for label, line in _LINES.items():
     row = {"agent": label}
     for version, where in deep_sea.VERSIONS.items():
       for size in table.values("size"):
         times = table.where(**line, **where, size=size).times()
-        if times.solved.any():
-          cell = f"{times.solved.sum()} ({np.median(times.episodes):.0f})"
-        else:
-          cell = "0"
+        count = times.solved.sum()
+        cell = f"{count} ({np.median(times.episodes):.0f})" if count else "0"
         row[f"{version}, N = {size}"] = cell
     rows.append(row)
   return markdown.table(rows)
@@ -63,33 +58,27 @@ def _table(table: figures.Table) -> str:
 def _claims() -> list[judge.Claim]:
   """Two families of tests, each corrected by Holm's method: ours, and paper 4's."""
   most, least = {"prior_scale": 3.0}, {"prior_scale": 0.0}
+  one_torso, separate = {"shared_torso": True}, {"shared_torso": False}
   tdu, bootstrapped, qu, q_ucb = ({"agent": agent, **most} for agent in _SEPARATE)
-  ucb, heads = {"agent": "ucb"}, {"agent": _OF_HEADS}
+  weak, strong = ({"agent": "ucb", "scale": scale} for scale in (0.1, 10.0))
+  of_heads = {"agent": _OF_HEADS}
   ours: list[judge.Claim] = [
     judge.Sooner("priors make these agents, pooled, explore", most, least),
     judge.Sooner(
       "separate networks explore more than heads on one torso (UCB and voting)",
-      {**heads, "shared_torso": False},
-      {**heads, "shared_torso": True},
+      *(separate, one_torso, of_heads),
     ),
-    judge.Sooner(
-      "UCB with λ = 10 explores more than with Atari's 0.1",
-      {**ucb, "scale": 10.0},
-      {**ucb, "scale": 0.1},
-    ),
+    judge.Sooner("UCB with λ = 10 explores more than with Atari's 0.1", strong, weak),
     judge.Sooner(
       "UCB with Atari's λ explores more than voting, on the same networks",
-      {**ucb, "scale": 0.1},
-      {"agent": "ensemble_voting"},
+      *(weak, {"agent": "ensemble_voting"}),
     ),
   ]
   of_paper: list[judge.Claim] = [
     judge.Sooner("priors are instrumental for TDU", tdu, {**tdu, **least}),
     *(
       judge.Sooner(
-        f"TDU is faster than bootstrapped DQN, {version}",
-        {**tdu, **where},
-        {**bootstrapped, **where},
+        f"TDU is faster than bootstrapped DQN, {version}", tdu, bootstrapped, where
       )
       for version, where in deep_sea.VERSIONS.items()
     ),
@@ -111,7 +100,7 @@ FIGURES = (
     runs=[
       figures.Grid(
         problems.deep_sea,
-        [*_lines().values()],
+        [*_LINES.values()],
         # bsuite has 10,000 episodes.
         {"size": _SIZES, "stochastic": (False, True), "max_episodes": 1000},
         num_seeds=10,

@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from explorax import exploration
-from explorax.environments import jax_environments
-from explorax.experiments import presets
 from explorax.papers import compute, draw, figures, judge
 from explorax.papers.tdu import problems
 
@@ -23,6 +20,7 @@ AGENTS = {
 }
 _BASELINES = ("double DQN", "bootstrapped DQN")
 _LINES = {label: {"agent": agent} for label, agent in AGENTS.items()}
+_DEEP_SEA, _BREAKOUT = {"problem": "deep_sea"}, {"problem": "breakout"}
 _WINDOW = 100  # Episodes; the paper's measure is the best mean of so many.
 _SIZES = (4, 6, 8, 10)  # N of Deep Sea, of which bsuite has the last.
 _LIMIT = 2000  # Episodes in Deep Sea (bsuite: 10,000).
@@ -32,22 +30,16 @@ _STEPS = 100_000
 _ENSEMBLE = {"num_members": 10, "prior_scale": 0.0}
 
 
-def agent_config(settings: figures.Settings, **changes: Any) -> Any:
-  """The preset's config for small problems, with the settings' members and priors.
-
-  Ensembles explore by the paper's rules, as on Atari: UCB with λ = 0.1. For image
-  observations, the network starts with small convolutions.
-  """
-  preset = presets.PRESETS[settings["agent"]]
-  if settings["agent"] != "double_dqn":
-    changes |= {name: settings[name] for name in ("num_members", "prior_scale")}
-    changes["exploration"] = preset.config_for("atari:Breakout").exploration
-  return dataclasses.replace(preset.config, **changes)
+def with_rule(settings: figures.Settings) -> dict[str, Any]:
+  """Ensembles explore by the paper's rules, as on Atari: UCB has λ = 0.1."""
+  if settings["agent"] == "double_dqn":
+    return {**settings, **dict.fromkeys(_ENSEMBLE)}
+  return {**settings, "scale": 0.1 if "ucb" in settings["agent"] else None}
 
 
 def solve(settings: figures.Settings) -> figures.Results:
   """The episodes until Deep Sea is solved."""
-  return problems.deep_sea(settings, agent_config(settings))
+  return problems.deep_sea(with_rule(settings))
 
 
 def play(settings: figures.Settings) -> figures.Results:
@@ -56,30 +48,26 @@ def play(settings: figures.Settings) -> figures.Results:
   Table 1's schedules are scaled to `num_steps`: its numbers are shares of its ten
   million steps, or of the updates (one per four steps).
   """
-  num_steps, seeds = settings["num_steps"], settings["seeds"]
-  config = agent_config(
-    settings,
-    batch_size=32,
-    updates_per_step=0.25,
-    random_steps=num_steps // 200,
-    min_replay_size=num_steps // 200,
-    replay_capacity=num_steps // 10,
-    target_update_period=max(1, num_steps // 1000),
-  )
+  num_steps = settings["num_steps"]
+  changes = [
+    *problems.changes(with_rule(settings)),
+    "batch_size=32",
+    "updates_per_step=0.25",
+    f"random_steps={num_steps // 200}",
+    f"min_replay_size={num_steps // 200}",
+    f"replay_capacity={num_steps // 10}",
+    f"target_update_period={max(1, num_steps // 1000)}",
+  ]
   if settings["agent"] == "double_dqn":
-    epsilon = exploration.Piecewise((1.0, 0.1, 0.01), (num_steps // 10, num_steps // 2))
-    rule = exploration.EpsilonGreedy(epsilon)
-    config = dataclasses.replace(config, exploration=rule)
-  environment, params = jax_environments.make("breakout")
-  run = compute.train(
-    settings,
-    config=config,
-    environment=environment,
-    params=[params] * len(seeds),
+    steps = f"({num_steps // 10}, {num_steps // 2})"
+    changes.append(f"exploration.epsilon=Piecewise((1.0, 0.1, 0.01), {steps})")
+  record = compute.train(
+    {**settings, "changes": changes},
+    env="jax:breakout",
     steps=num_steps,
     eval_episodes=0,
   )
-  returns = [[x.episode_return for x in run.episodes[seed]] for seed in seeds]
+  returns = [[x.episode_return for x in each] for each in record.episodes.values()]
   return {"best": np.array([*map(best_mean, returns)])}
 
 
@@ -91,13 +79,11 @@ def best_mean(returns: Sequence[float]) -> float:
 
 
 def _more_bricks(label: str, other: str) -> judge.Claim:
-  a, b = ({"problem": "breakout", "agent": AGENTS[x]} for x in (label, other))
-  return judge.Above("", "best", a, b, spec=".1f")
+  return judge.Above("", "best", _LINES[label], _LINES[other], _BREAKOUT, spec=".1f")
 
 
 def _fewer_episodes(label: str, other: str) -> judge.Claim:
-  a, b = ({"problem": "deep_sea", "agent": AGENTS[x]} for x in (label, other))
-  return judge.Sooner("", a, b)
+  return judge.Sooner("", _LINES[label], _LINES[other], _DEEP_SEA)
 
 
 def _no_benefit(table: figures.Table) -> judge.Finding | None:
@@ -118,13 +104,13 @@ FIGURES = (
       figures.Grid(
         solve,
         [*_LINES.values()],
-        {"problem": "deep_sea", **_ENSEMBLE, "size": _SIZES, "max_episodes": _LIMIT},
+        {**_DEEP_SEA, **_ENSEMBLE, "size": _SIZES, "max_episodes": _LIMIT},
         seeds_per_task=3,  # Side by side.
       ),
       figures.Grid(
         play,
         [*_LINES.values()],
-        {"problem": "breakout", **_ENSEMBLE, "num_steps": _STEPS},
+        {**_BREAKOUT, **_ENSEMBLE, "num_steps": _STEPS},
         seeds_per_task=3,
       ),
     ],
@@ -139,9 +125,8 @@ FIGURES = (
       [
         draw.Rows(
           lines=_LINES,
-          where={"problem": "deep_sea", "size": size},
-          limit=_LIMIT,
-          names=size == min(_SIZES),
+          where={**_DEEP_SEA, "size": size},
+          guides=[draw.guide("axvline", _LIMIT)],
           axes={
             "title": f"Deep Sea, N = {size}",
             "xlabel": "episodes to solve",
@@ -155,7 +140,7 @@ FIGURES = (
         draw.Rows(
           lines=_LINES,
           x="best",
-          where={"problem": "breakout"},
+          where=_BREAKOUT,
           axes={
             "title": "Breakout: best mean of a run",
             "xlabel": f"bricks per episode (mean of {_WINDOW})",

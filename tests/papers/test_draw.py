@@ -33,9 +33,8 @@ def table(seeds: int = 3) -> figures.Table:
 
 def drawn(panel: draw.Panel, seeds: int = 3):
   """The panel's axes."""
-  with draw.column(3) as fig:
-    axes = fig.subplots()
-    panel.draw(axes, table(seeds))
+  _, ((axes,),) = drawing.new()
+  panel.draw(axes, table(seeds))
   return axes
 
 
@@ -63,9 +62,8 @@ def test_runs_that_did_not_solve_are_one_hollow_mark():
 def test_the_band_of_a_fitted_power_is_that_of_the_means_of_a_regression():
   x = np.array([10, 14, 20, 10, 14, 20.0])
   y = x**2 * np.exp(np.random.default_rng(0).normal(0, 0.3, 6))
-  with draw.column(3) as fig:
-    axes = fig.subplots()
-    slope = draw._draw_power(axes, x, y, "black")
+  _, ((axes,),) = drawing.new()
+  slope = draw._draw_power(axes, x, y, "black")
   design = np.stack([np.ones(6), np.log(x)], axis=1)
   (_, expected), (residual,), *_ = np.linalg.lstsq(design, np.log(y), rcond=None)
   assert slope == pytest.approx(expected)

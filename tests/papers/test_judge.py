@@ -112,7 +112,9 @@ def test_the_log_rank_test_has_the_variance_of_all_permutations_in_each_problem(
 
 
 def test_several_tests_are_corrected_by_holms_method():
-  assert judge.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+  found = [judge.Finding("", True, 5, p=p) for p in (0.01, 0.04, 0.03)]
+  corrected = [(x.p, x.held) for x in judge.corrected(found)]
+  assert corrected == [(0.03, True), (0.06, None), (0.06, None)]
   parts = [judge.Above(f"{x}", "x", A, B, spec=x) for x in (".1f", ".2f")]
   alone = one(parts[0], a=HIGH, b=LOW)
   both = judge.judge([judge.Holm(parts)], table(a=HIGH, b=LOW))

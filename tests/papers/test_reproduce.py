@@ -89,7 +89,7 @@ def test_a_figure_with_a_failed_task_is_finished_later(call, own, out):
   own.fails.add(3)
   code, _, err = call()
   assert code == 1
-  assert "RuntimeError: a failure" in err and "1 of 2" in err
+  assert "RuntimeError: a failure" in err and "own/fig1 is not drawn" in err
   assert not (out / "own_fig1.png").exists()
   own.fails.clear()
   assert call()[0] == 0
@@ -97,7 +97,7 @@ def test_a_figure_with_a_failed_task_is_finished_later(call, own, out):
 
 
 def test_other_settings_are_computed_beside_what_there_is(call, own, out):
-  for flags in ((), ("--seeds=2",), ("--set=size=2,5",), ("--quick",), ()):
+  for flags in ((), ("--set=num_seeds=2",), ("--set=size=2,5",), ("--quick",), ()):
     assert call(*flags)[0] == 0
   assert own.computed == [3, 2, 3, 2, 5, 2]
   versions = ("", "_changed", "_quick")
@@ -125,7 +125,7 @@ def test_further_runs_follow_from_the_results_of_the_first(call, own, out, tmp_p
     (["--figure=tdu/scalin"], "tdu/scaling"),
     (["--figure="], "--figure"),
     (["--set", "sizes=3"], "Did you mean size"),
-    (["--set", "size=a"], "2, 3"),
+    (["--set", "rule=b"], "rule=b"),
     ([f"--output={__file__}"], __file__),
   ],
 )

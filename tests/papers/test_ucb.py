@@ -8,24 +8,30 @@ import pytest
 
 from explorax import exploration
 from explorax.agents.targets import one_step
+from explorax.experiments import presets
+from explorax.experiments import settings as settings_lib
 from explorax.papers import compute
+from explorax.papers.tdu import problems
 from explorax.papers.ucb import small
 
 
+def config_of(agent, *changes):
+  settings = {"agent": agent, "num_members": 7, "prior_scale": 0.5}
+  changes = (*problems.changes(small.with_rule(settings)), *changes)
+  return settings_lib.apply(presets.PRESETS[agent].config, changes)
+
+
 def test_ensembles_differ_in_how_they_explore_only():
-  settings = {"num_members": 7, "prior_scale": 0.5}
-  configs = {
-    agent: small.agent_config({**settings, "agent": agent}, batch_size=9)
-    for agent in small.AGENTS.values()
-  }
+  configs = {x: config_of(x, "batch_size=9") for x in small.AGENTS.values()}
   single = configs.pop("double_dqn")
   assert (single.num_members, single.prior_scale) == (1, 0)
   assert single.target == one_step.DoubleQ()
   assert configs["ucb"].num_members == 7 and configs["ucb"].prior_scale == 0.5
-  for config in configs.values():
+  for agent, config in configs.items():
     own = {name: getattr(config, name) for name in ("exploration", "bonus", "beta")}
     assert dataclasses.replace(configs["ucb"], **own) == config
-  assert len({config.exploration for config in configs.values()}) == 3
+    on_atari = presets.PRESETS[agent].config_for("atari:Breakout")
+    assert config.exploration == on_atari.exploration
   assert configs["ucb_infogain"].beta == 1 and configs["ucb"].beta == 0
 
 
@@ -44,18 +50,19 @@ def test_breakout_is_played_with_the_paper_s_schedules_as_shares_of_the_run(
   trained = {}
 
   def train(settings, **arguments):
-    trained.update(arguments)
+    trained.update(settings, **arguments)
     record = compute.Record(settings["seeds"])
     for seed in settings["seeds"]:
-      record.add_episode(types.SimpleNamespace(seed=seed, episode_return=2.0 * seed))
+      episode = types.SimpleNamespace(seed=seed, env_steps=9, episode_return=2.0 * seed)
+      record.add_episode(episode)
     return record
 
   monkeypatch.setattr(compute, "train", train)
   settings = {"agent": "double_dqn", "num_steps": 10_000, "seeds": [0, 1]}
   assert small.play(settings)["best"].tolist() == [0, 2]
-  assert trained["steps"] == 10_000 and len(trained["params"]) == 2
+  assert trained["steps"] == 10_000
   # Table 1: of 10 million steps, ε falls over 1 and 5, and replay has 1 million.
-  config = trained["config"]
+  config = config_of("double_dqn", *trained["changes"])
   assert config.exploration.epsilon == exploration.Piecewise(
     (1, 0.1, 0.01), (1000, 5000)
   )
