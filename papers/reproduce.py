@@ -194,7 +194,7 @@ _versions = functools.cache(versions.collect)
 def write_results(tasks: Sequence[figures.CompletedTask], file: BinaryIO) -> None:
   """Writes results of tasks as one npz file.
 
-  Arrays of equal names and shapes are stacked. The entry `content` is JSON: `tasks`,
+  Arrays of equal names, types and shapes are stacked. `content` is JSON: `tasks`,
   each with its settings, its duration, the index of its `versions`, and the array and
   the index of each result. A file can be read without this project:
 
@@ -205,7 +205,6 @@ def write_results(tasks: Sequence[figures.CompletedTask], file: BinaryIO) -> Non
           print(task["settings"], name, arrays[array][i])
   """
   arrays: dict[str, list[np.ndarray]] = {}
-  names: dict[tuple[str, Any, Any], str] = {}
   made: list[Any] = []
   content = []
   for task in tasks:
@@ -213,9 +212,7 @@ def write_results(tasks: Sequence[figures.CompletedTask], file: BinaryIO) -> Non
       made.append(task.versions)
     places = {}
     for name, array in task.results.items():
-      kind = name, array.shape, array.dtype
-      count = sum(x == name for x, _, _ in names)
-      stack = names.setdefault(kind, f"{name}_{count}" if count else name)
+      stack = f"{name} {array.dtype} {array.shape}"
       places[name] = stack, len(arrays.setdefault(stack, []))
       arrays[stack].append(array)
     content.append(

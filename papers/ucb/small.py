@@ -42,11 +42,11 @@ def solve(settings: figures.Settings) -> figures.Results:
   return problems.deep_sea(with_rule(settings))
 
 
-def play(settings: figures.Settings) -> figures.Results:
-  """Learns Breakout for `num_steps`: `best` `[S]`, see `best_mean`.
+def breakout_changes(settings: figures.Settings) -> list[str]:
+  """The changes of the preset in Breakout: Table 1's schedules, scaled to `num_steps`.
 
-  Table 1's schedules are scaled to `num_steps`: its numbers are shares of its ten
-  million steps, or of the updates (one per four steps).
+  Its numbers are shares of its ten million steps, or of the updates (one per four
+  steps).
   """
   num_steps = settings["num_steps"]
   changes = [
@@ -61,10 +61,15 @@ def play(settings: figures.Settings) -> figures.Results:
   if settings["agent"] == "double_dqn":
     steps = f"({num_steps // 10}, {num_steps // 2})"
     changes.append(f"exploration.epsilon=Piecewise((1.0, 0.1, 0.01), {steps})")
+  return changes
+
+
+def play(settings: figures.Settings) -> figures.Results:
+  """Learns Breakout for `num_steps`: `best` `[S]`, see `best_mean`."""
   record = compute.train(
-    {**settings, "changes": changes},
+    {**settings, "changes": breakout_changes(settings)},
     env="jax:breakout",
-    steps=num_steps,
+    steps=settings["num_steps"],
     eval_episodes=0,
   )
   returns = [[x.episode_return for x in each] for each in record.episodes.values()]

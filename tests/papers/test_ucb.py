@@ -1,7 +1,6 @@
 """Paper 3's agents on small problems: their settings, and what is measured."""
 
 import dataclasses
-import types
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from explorax import exploration
 from explorax.agents.targets import one_step
 from explorax.experiments import presets
 from explorax.experiments import settings as settings_lib
-from explorax.papers import compute
 from explorax.papers.tdu import problems
 from explorax.papers.ucb import small
 
@@ -44,26 +42,10 @@ def test_the_best_mean_is_over_a_window_of_a_hundred_episodes():
     assert small.best_mean(returns) == pytest.approx(expected)
 
 
-def test_breakout_is_played_with_the_paper_s_schedules_as_shares_of_the_run(
-  monkeypatch,
-):
-  trained = {}
-
-  def train(settings, **arguments):
-    trained.update(settings, **arguments)
-    record = compute.Record(settings["seeds"])
-    for seed in settings["seeds"]:
-      episode = types.SimpleNamespace(seed=seed, env_steps=9, episode_return=2.0 * seed)
-      record.add_episode(episode)
-    return record
-
-  monkeypatch.setattr(compute, "train", train)
-  settings = {"agent": "double_dqn", "num_steps": 10_000, "seeds": [0, 1]}
-  assert small.play(settings)["best"].tolist() == [0, 2]
-  assert trained["steps"] == 10_000
+def test_breakout_has_the_papers_schedules_as_shares_of_the_run():
+  settings = {"agent": "double_dqn", "num_steps": 10_000}
+  config = config_of("double_dqn", *small.breakout_changes(settings))
   # Table 1: of 10 million steps, ε falls over 1 and 5, and replay has 1 million.
-  config = config_of("double_dqn", *trained["changes"])
-  assert config.exploration.epsilon == exploration.Piecewise(
-    (1, 0.1, 0.01), (1000, 5000)
-  )
+  epsilon = exploration.Piecewise((1, 0.1, 0.01), (1000, 5000))
+  assert config.exploration.epsilon == epsilon
   assert config.replay_capacity == 1000 and config.target_update_period == 10
