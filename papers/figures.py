@@ -40,31 +40,19 @@ Measure = str | Callable[["Table"], np.ndarray]
 
 
 class Task(NamedTuple):
-  """A part of a figure that is computed as a whole, and whose results are saved.
+  """A part of a figure that is computed as a whole, and whose results are saved."""
 
-  Attributes:
-    compute: its settings → its results; a function at the top level of a module.
-    settings: all that determines the results.
-  """
-
-  compute: Compute
-  settings: Settings
+  compute: Compute  # At the top level of a module.
+  settings: Settings  # All that determines the results.
 
 
 class CompletedTask(NamedTuple):
-  """A task's results.
-
-  Attributes:
-    settings: the task's.
-    results: by name.
-    seconds: its duration.
-    versions: of Python, the packages and the machine (`versions.collect`).
-  """
+  """A task's settings and results."""
 
   settings: Settings
   results: Results
   seconds: float
-  versions: Settings
+  versions: Settings  # Of Python, the packages and the machine.
 
 
 def key(task: Task | CompletedTask) -> str:
@@ -74,23 +62,15 @@ def key(task: Task | CompletedTask) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-  """Lines × axes × seeds, as tasks.
-
-  Attributes:
-    compute: see `Task`.
-    lines: the settings in which the lines of a drawing differ.
-    axes: setting → its values, a tuple; or one value of all tasks.
-    num_seeds: of each line at each point of the axes.
-    first_seed: the others follow.
-    seeds_per_task: computed together.
-  """
+  """Lines × axes × seeds, as tasks."""
 
   compute: Compute
-  lines: Sequence[Settings] = ({},)
+  lines: Sequence[Settings] = ({},)  # The settings in which lines of a drawing differ.
+  # Setting → its values, a tuple; or one value of all tasks.
   axes: Settings = dataclasses.field(default_factory=dict)
-  num_seeds: int = 5
+  num_seeds: int = 5  # Of each line at each point of the axes.
   first_seed: int = 0
-  seeds_per_task: int = 1
+  seeds_per_task: int = 1  # Computed together.
 
   def tasks(self) -> list[Task]:
     values = [_listed(x) for x in self.axes.values()]

@@ -30,31 +30,19 @@ VERDICTS = {True: "held", False: "did not hold", None: "undecided"}
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-  """A tested claim.
-
-  Attributes:
-    claim: the statement, in a few words.
-    held: whether it holds; None if this is undecided.
-    seeds: the number of seeds behind the numbers.
-    test: that decides.
-    p: of the test, corrected if it is one of several.
-    effect: the difference, or what else is estimated, with its interval.
-    spec: the format of the effect's numbers.
-    measured: what was counted, in a few words.
-    exact: whether chance has no part in it, so that one seed is enough.
-    robust: whether the verdict is the same without any one seed or problem; None if
-      it is undecided, or nothing was left out (more than 30 seeds of one problem).
-  """
+  """A tested claim."""
 
   claim: str
-  held: bool | None
-  seeds: int
-  test: str = "counted"
-  p: float | None = None
-  effect: statistics.Interval | None = None
-  spec: str = "+.3g"
-  measured: str = ""
-  exact: bool = False
+  held: bool | None  # None: undecided.
+  seeds: int  # Behind the numbers.
+  test: str = "counted"  # That decides.
+  p: float | None = None  # Corrected if it is one of several.
+  effect: statistics.Interval | None = None  # The difference, or what is estimated.
+  spec: str = "+.3g"  # The format of the effect's numbers.
+  measured: str = ""  # What was counted, in a few words.
+  exact: bool = False  # Chance has no part in it, so that one seed is enough.
+  # Whether the verdict is the same without any one seed or problem; None if it is
+  # undecided, or nothing was left out (more than 30 seeds of one problem).
   robust: bool | None = None
 
 

@@ -15,19 +15,12 @@ Scores = Mapping[str, Mapping[Any, float]]
 
 
 class Method(NamedTuple):
-  """An agent, of which one setting is tuned.
+  """An agent, of which one setting is tuned."""
 
-  Attributes:
-    agent: the preset.
-    setting: that is tuned, a template of its value: `beta={:g}`.
-    values: of it; None is the preset's.
-    changes: other settings.
-  """
-
-  agent: str
-  setting: str
-  values: Sequence[float | None]
-  changes: tuple[str, ...] = ()
+  agent: str  # The preset.
+  setting: str  # A template of the setting and its value: `beta={:g}`.
+  values: Sequence[float | None]  # None is the preset's.
+  changes: tuple[str, ...] = ()  # Other settings.
 
 
 def lines(

@@ -1,7 +1,1 @@
-"""The bonuses that the field uses, on one agent: our own figures.
-
-    navix_tasks.py  MiniGrid's tasks in JAX
-    minigrid.py     which bonuses solve MiniGrid
-
-docs/guides/bonuses.md says how they are tuned and tested.
-"""
+"""The bonuses that the field uses, on one agent: see docs/guides/bonuses.md."""
