@@ -79,8 +79,9 @@ class Panel:
     around = {**scales, **self.axes}  # A scale replaces the ticks.
     if "xticks" in around:
       around.setdefault("xticklabels", around["xticks"])
-      axes.xaxis.minorticks_off()
     axes.set(**around)
+    if "xticks" in around:
+      axes.xaxis.minorticks_off()
     for name, axis in (("xticks", axes.xaxis), ("yticks", axes.yaxis)):
       if axis.get_scale() == "log" and name not in self.axes:
         _label_logarithmic(axis)
