@@ -248,13 +248,11 @@ class Rows(Panel):
       the others is on the right, not the mean.
     sort: whether the rows are sorted, the least mean first; a run that did not solve
       its problem counts ten times its length.
-    log: whether the mean is geometric.
   """
 
   lines: Lines
   x: figures.Measure | None = None
   sort: bool = False
-  log: bool = False
   grid: str = "x"
 
   def height(self) -> float:
@@ -297,7 +295,7 @@ class Rows(Panel):
     return ()
 
   def _draw_mean(self, axes: Axes, row: int, x: np.ndarray, color: str) -> None:
-    mean = statistics.mean(np.log(x)).map(np.exp) if self.log else statistics.mean(x)
+    mean = statistics.mean(x)
     if len(x) > 3:  # Of three seeds or fewer, an interval would dwarf the rest.
       axes.plot([mean.low, mean.high], [row, row], color=color, linewidth=1.8)
     axes.plot(mean.value, row, "o", color=color, ms=6.5, mec="white")

@@ -2,8 +2,6 @@
 
 import itertools
 
-import numpy as np
-
 from explorax.papers import draw, figures, judge
 from explorax.papers.tdu import problems
 
@@ -30,12 +28,6 @@ def _grid(
     num_seeds=5,  # Appendix C.
     seeds_per_task=5,  # Side by side; a task ends with the slowest of them.
   )
-
-
-def _ratios(table: figures.Table) -> np.ndarray:
-  """The runs' episodes relative to those without a bonus on the same tree, `[R, 1]`."""
-  own, base = (table.where(beta=x).times().episodes for x in (bool, 0.0))
-  return (own / base).reshape(-1, 1)
 
 
 def _faster_with_beta(table: figures.Table) -> list[judge.Finding]:
@@ -98,23 +90,7 @@ FIGURES = (
     source=f"{problems.PAPER}, figure 5",
     runs=[_grid(_EXPLORERS, (10, 30, 50), prior_scale=0.0)],
     quick={"beta": (0.0, 1.0), "num_explorers": (0, 10), "size": 8, "num_seeds": 1},
-    panels=[
-      [
-        draw.Rows(
-          lines={
-            f"TDU, N = {n}, β = {beta:g}": {"beta": (0, beta), "num_explorers": (0, n)}
-            for n in _EXPLORERS
-            for beta in _BETAS
-          },
-          x=_ratios,
-          log=True,
-          guides=[draw.guide("axvline", 1)],
-          axes={
-            "xlabel": "episodes to solve, relative to bootstrapped DQN on the same tree"
-          },
-        )
-      ]
-    ],
+    panels=[],
     claims=[
       judge.Sooner(
         "without priors too, TDU is faster than bootstrapped DQN",

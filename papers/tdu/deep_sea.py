@@ -6,7 +6,6 @@ with the size, and `ucb/parts.py` what figure 2 compares.
 """
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -65,18 +64,6 @@ def _without_treasure(table: figures.Table) -> judge.Checked:
   return bool(empty), f"{empty} of {by_bsuite.sum()} runs", None
 
 
-def _rows(size: int, version: str) -> draw.Rows:
-  axes: dict[str, Any] = {"title": f"{version}, N = {size}", "xlim": (1.5, 2200)}
-  if version == "stochastic":
-    axes["xlabel"] = "episodes until it is solved"
-  return draw.Rows(
-    lines=_LINES,
-    where={"size": size, **VERSIONS[version]},
-    guides=[draw.guide("axvline", _LIMITS[size])],
-    axes={"xscale": "log", **axes},
-  )
-
-
 FIGURES = (
   figures.Figure(
     name="tdu/fig1",
@@ -92,7 +79,15 @@ FIGURES = (
       for size, limit in _LIMITS.items()
     ],
     quick={"agent": ("tdu",), "size": 5, "max_episodes": 32, "num_seeds": 1},
-    panels=[[_rows(size, version) for size in _LIMITS] for version in VERSIONS],
+    panels=[
+      [
+        problems.solved_rows(
+          _LINES, {"size": size, **where}, f"{version}, N = {size}", limit
+        )
+        for size, limit in _LIMITS.items()
+      ]
+      for version, where in VERSIONS.items()
+    ],
     claims=[
       judge.Check(
         "only TDU solves nearly all sizes of both versions (more than 0.9 of them)",

@@ -8,7 +8,7 @@ import numpy as np
 
 from explorax import environments
 from explorax.experiments.runners import common
-from explorax.papers import compute, figures
+from explorax.papers import compute, draw, figures
 
 PAPER = "Flennerhag et al. (2020), Temporal Difference Uncertainties"
 TDU, BOOTSTRAPPED = {"agent": "tdu"}, {"agent": "bootstrapped_dqn"}
@@ -140,3 +140,20 @@ def tree(settings: figures.Settings) -> figures.Results:
   """
   rule = functools.partial(environments.SolvedRule, min_episode=10)
   return _solve(settings, f"jax:binary_tree/{settings['size']}", rule, True)
+
+
+def solved_rows(
+  lines: draw.Lines, where: figures.Selection, title: str, limit: int
+) -> draw.Rows:
+  """The episodes in which runs solve a problem, of at most `limit`."""
+  return draw.Rows(
+    lines=lines,
+    where=where,
+    guides=[draw.guide("axvline", limit)],
+    axes={
+      "title": title,
+      "xlabel": "episodes to solve",
+      "xscale": "log",
+      "xlim": (0.7, 3000),
+    },
+  )

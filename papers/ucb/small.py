@@ -128,16 +128,8 @@ FIGURES = (
     },
     panels=[
       [
-        draw.Rows(
-          lines=_LINES,
-          where={**_DEEP_SEA, "size": size},
-          guides=[draw.guide("axvline", _LIMIT)],
-          axes={
-            "title": f"Deep Sea, N = {size}",
-            "xlabel": "episodes to solve",
-            "xscale": "log",
-            "xlim": (0.7, 2 * _LIMIT),
-          },
+        problems.solved_rows(
+          _LINES, {**_DEEP_SEA, "size": size}, f"Deep Sea, N = {size}", _LIMIT
         )
         for size in _SIZES
       ],
