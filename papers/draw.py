@@ -25,6 +25,7 @@ _COLUMN, _COLUMN_DPI = 8.3, 200
 _COLUMN_STYLE: Any = {
   "font.size": 9,
   "axes.titlesize": 9.5,
+  "figure.titlesize": 11.5,
   "axes.spines.top": False,
   "axes.spines.right": False,
   "legend.frameon": False,
