@@ -235,12 +235,12 @@ FIGURES = (
           guides=[
             draw.guide("axhline", 1, color="black", linestyle="-"),
             draw.guide("axhline", _DISCOUNT, color="black"),
+            lambda axes, table: axes.set_yscale("symlog", linthresh=1),
           ],
           axes={
             "title": "evaluation: greatest factor",
             "xlabel": "off-policyness ‖π − μ‖₁",
             "ylabel": r"factor of $\|Q - Q^\pi\|_\infty$",
-            "yscale": "symlog",
             "yticks": (0, 0.5, _DISCOUNT, 2, 5, 10),
             "yticklabels": ("0", "0.5", "γ = 0.9", "2", "5", "10"),
           },
