@@ -33,7 +33,7 @@ def table(seeds: int = 3) -> figures.Table:
 
 def drawn(panel: draw.Panel, seeds: int = 3):
   """The panel's axes."""
-  _, ((axes,),) = drawing.new(width=4, height=3)
+  _, axes = drawing.new(width=4, height=3)
   panel.draw(axes, table(seeds))
   return axes
 
@@ -62,7 +62,7 @@ def test_runs_that_did_not_solve_are_one_hollow_mark():
 def test_the_band_of_a_fitted_power_is_that_of_the_means_of_a_regression():
   x = np.array([10, 14, 20, 10, 14, 20.0])
   y = x**2 * np.exp(np.random.default_rng(0).normal(0, 0.3, 6))
-  _, ((axes,),) = drawing.new(width=4, height=3)
+  _, axes = drawing.new(width=4, height=3)
   slope = draw._draw_power(axes, x, y, "black")
   design = np.stack([np.ones(6), np.log(x)], axis=1)
   (_, expected), (residual,), *_ = np.linalg.lstsq(design, np.log(y), rcond=None)
