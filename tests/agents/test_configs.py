@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents.bonuses import (
-  tdu,
-)
+from explorax.agents.bonuses import tdu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.successor import agent as successor_agent

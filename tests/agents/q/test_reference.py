@@ -218,10 +218,13 @@ HEADS = {
 @pytest.mark.parametrize(
   "changes", [{}, DOUBLE, TDU, QEX, EVERYTHING, CLIPPED_AND_SCHEDULED, HEADS]
 )
-def test_three_updates(make_config, compiled, make_sample, adam, gradient_of, changes):
+def test_three_updates(
+  make_config, make_agent, compiled, make_sample, adam, gradient_of, changes
+):
   # A large ε keeps Adam's steps continuous where a gradient is about zero.
   settings = {"optimizer_eps": 1e-2, "learning_rate": 0.05, "target_update_period": 2}
   config = make_config(**(settings | changes))
+  learner = make_agent(config).learner
   init, update = compiled(config)
   state = init(jax.random.PRNGKey(1))
   # Biases begin at zero: other ones tell more. Targets of their own, too.
@@ -234,6 +237,8 @@ def test_three_updates(make_config, compiled, make_sample, adam, gradient_of, ch
     sample = make_sample(seed, config)
     loss, priorities = reference.update(sample)
     state, output = update(state, sample)
+    if state.num_updates % learner.target_period == 0:
+      state = learner.copy_target(state)
     np.testing.assert_allclose(output.metrics["loss"], loss, rtol=1e-4)
     bound = reference.largest / (1 - config.discount)
     np.testing.assert_allclose(output.metrics["q_bound"], bound, rtol=1e-4)

@@ -125,6 +125,7 @@ def test_three_updates_and_their_posteriors(adam, gradient_of):
     target_update_period=2,
     discount=0.8,
   )
+  learner = successor_agent.make_agent(config, SPEC).learner
   init, update = compiled(config)
   state = init(jax.random.PRNGKey(0))
   rng = np.random.default_rng(7)
@@ -149,6 +150,8 @@ def test_three_updates_and_their_posteriors(adam, gradient_of):
     rows = sample.rows
     targets = constants(params, target, mean, rows, config.discount)
     state, output = update(state, sample)
+    if t % learner.target_period == 0:
+      state = learner.copy_target(state)
     expected = loss(params, targets, mean, rows)
     np.testing.assert_allclose(output.metrics["loss"], expected, rtol=1e-4)
     largest = max(largest, np.max(np.abs(rows["reward"][:, 0])))

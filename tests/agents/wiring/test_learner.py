@@ -65,9 +65,7 @@ def make_agent(*, exponent: float = 0.0) -> types.Agent:
 
 
 def make_learner(
-  rewards: Any,
-  *,
-  exponent: float = 0.0,
+  rewards: Any, *, exponent: float = 0.0
 ) -> tuple[learner_lib.Learner, list[tuple[np.ndarray, np.ndarray]]]:
   agent = make_agent(exponent=exponent)
   updated: list[tuple[np.ndarray, np.ndarray]] = []
