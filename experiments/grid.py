@@ -31,7 +31,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import summary
+from explorax.experiments.recording import recorder, summary
 from explorax.experiments.reports import runs as runs_lib
 
 # A comma before an agent; others are in a value: `tdu@hidden_sizes=8,8`, `F(a=1,b=2)`.
@@ -184,7 +184,8 @@ def compute(
         console.line(f"{done} of {len(tasks)}: {task.name}")
   for config in configs:
     if config.num_seeds > 1 and all(map(_is_finished, config.runs())):
-      session.write_files_of_seeds(config, _summaries(config))
+      directory = output.RunDirectory(config.output)
+      recorder.write_files_of_seeds(directory, config, _summaries(config))
   if missing := failed + len(tasks) - done:
     console_lib.print_error(
       f"{summary.count(missing, 'run')} missing; the same command again "

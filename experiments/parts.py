@@ -17,7 +17,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import errors, presets, processes, trained
 from explorax.experiments import settings as settings_lib
 from explorax.experiments.recording import loggers
-from explorax.experiments.runners import common, device, local, user_agents
+from explorax.experiments.runners import common, device, user_agents
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,8 +117,6 @@ def opened(
         f"the run has no limit: give --episodes or --steps ({config.env} has no "
         "default length; only bsuite's environments have one)."
       )
-    if not config.has_user_agent:
-      local.check_memory(agent, config)
     yield Parts(
       config, agent, environment, evaluation, make_environment, objects.params
     )

@@ -8,7 +8,6 @@ import contextlib
 import os
 import secrets
 import signal
-import socket
 import sys
 import tempfile
 import threading
@@ -62,20 +61,6 @@ def _is_prepared() -> bool:
   return is_private and bool(os.environ.get("RAY_AUTH_TOKEN"))
 
 
-def _check_reachable(address: str) -> None:
-  """Raises a SetUpError if nothing listens at a `host:port`; Ray would retry long."""
-  host, _, port = address.rpartition(":")
-  if not port.isdecimal() or "/" in host:
-    return  # Ray resolves `auto` and `ray://…`.
-  try:
-    socket.create_connection((host, int(port)), timeout=5).close()
-  except (OSError, OverflowError) as error:
-    raise errors.SetUpError(
-      f"no Ray cluster answers at --ray_address={address} ({error}); start one with "
-      "`ray start --head`, or leave the flag out."
-    ) from error
-
-
 @contextlib.contextmanager
 def connect(address: str | None, workers: int | None) -> Iterator[None]:
   """Connects to Ray for the block.
@@ -88,8 +73,8 @@ def connect(address: str | None, workers: int | None) -> Iterator[None]:
       Ray started here has at least so many, whatever the machine has.
 
   Raises:
-    SetUpError: if Ray cannot be started, nothing answers at the address, or the cluster
-      has too few cores.
+    SetUpError: if Ray cannot be started or reached, or the cluster has too few
+      cores.
   """
   if "ray" in sys.modules and sys.modules["ray"].is_initialized():
     yield
@@ -97,7 +82,6 @@ def connect(address: str | None, workers: int | None) -> Iterator[None]:
   num_cores, workers = len(os.sched_getaffinity(0)), workers or 1
   with contextlib.ExitStack() as stack:
     if address is not None:
-      _check_reachable(address)
       arguments: dict[str, Any] = {"address": address}
       where = f"of --ray_address={address} (with its RAY_AUTH_MODE and RAY_AUTH_TOKEN)"
     else:

@@ -12,7 +12,6 @@ import datetime
 import functools
 import importlib
 import math
-import pathlib
 import shlex
 import time
 import traceback
@@ -34,7 +33,7 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
 from explorax.experiments import results as results_lib
 from explorax.experiments.recording import console as console_lib
-from explorax.experiments.recording import progress, rows, summary
+from explorax.experiments.recording import progress, summary
 from explorax.experiments.recording import recorder as recorder_lib
 from explorax.experiments.reports import runs as runs_lib
 from explorax.experiments.runners import common, device, local, user_agents
@@ -182,9 +181,9 @@ def start(
     if results[-1].interrupted:
       return results
   if config.num_seeds > 1 and not config.is_one_program:
-    write_files_of_seeds(
-      config, {x.seed: runs_lib.read_summary(x.path) for x in results}
-    )
+    summaries = {x.seed: runs_lib.read_summary(x.path) for x in results}
+    directory = output.RunDirectory(config.output)
+    recorder_lib.write_files_of_seeds(directory, config, summaries)
   return results
 
 
@@ -252,17 +251,6 @@ def record_of_command(argv: Sequence[str]) -> dict[str, Any]:
     "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     "versions": versions.collect(),
   }
-
-
-def write_files_of_seeds(
-  config: config_lib.RunConfig, summaries: Mapping[int, Mapping[str, Any]]
-) -> None:
-  """Writes `summary.json` and `curve.png` of seeds that were separate runs."""
-  path = pathlib.Path(config.output)
-  episodes = [rows.read(path / f"seed{seed}" / rows.METRICS) for seed in config.seeds]
-  title = f"{config.agent} on {config.env}"
-  directory = output.RunDirectory(path)
-  recorder_lib.write_files_of_seeds(directory, title, summaries, episodes)
 
 
 def _call_runner(

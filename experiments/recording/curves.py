@@ -52,13 +52,6 @@ def mean(values: np.ndarray) -> float | None:
   return float(np.mean(values)) if len(values) else None
 
 
-def best_mean(returns: np.ndarray) -> float | None:
-  """The highest mean of `WINDOW` consecutive returns; None with fewer returns."""
-  if len(returns) < WINDOW:
-    return None
-  return float(np.max(running_mean(returns, WINDOW)[WINDOW - 1 :]))
-
-
 def smooth(returns: np.ndarray) -> np.ndarray:
   """`running_mean` over a tenth of the episodes, and over `WINDOW` at most."""
   return running_mean(returns, max(1, min(WINDOW, len(returns) // 10)))

@@ -168,14 +168,7 @@ def save(file: BinaryIO, fig: Figure, *, title: str = "") -> None:
   """
   if title:
     fig.suptitle(title)
-  plain: Any = {"format": "png", "metadata": {"Software": None}}
-  try:
-    fig.savefig(file, **plain)
-  except ValueError:  # `$` in a name of a user begins no formula.
-    texts: Any = fig.findobj(lambda artist: hasattr(artist, "set_parse_math"))
-    for text in texts:
-      text.set_parse_math(False)
-    fig.savefig(file, **plain)
+  fig.savefig(file, format="png", metadata={"Software": None})
 
 
 def learning_curve(

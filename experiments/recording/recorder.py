@@ -62,7 +62,7 @@ class Recorder:
       OutputError: if the files cannot be written.
     """
     self._directory = directory
-    self._title = f"{config.agent} on {config.env}"
+    self._config = config
     self._seeds: dict[int, _SeedRecorder] = {}
     for index, seed in enumerate(_directories(directory, config, record)):
       last_steps = None
@@ -119,14 +119,13 @@ class Recorder:
       seed.close(result.weights if result else self._weights.get(number))
     outcomes = {x: s.finish(end, results.get(x)) for x, s in self._seeds.items()}
     if len(outcomes) > 1:
-      episodes = [seed.columns[rows.METRICS] for seed in self._seeds.values()]
-      write_files_of_seeds(self._directory, self._title, outcomes, episodes)
+      write_files_of_seeds(self._directory, self._config, outcomes)
     if self._filmed is not None:
       self._filmed.write(self._directory)
     for number, seed in self._seeds.items():  # When all summaries are written.
       which = f", seed {number}" if len(outcomes) > 1 else ""
-      seed.draw(self._title + which)
-    return summary.to_text(self._title, outcomes)
+      seed.draw(_title(self._config) + which)
+    return summary.to_text(_title(self._config), outcomes)
 
 
 class _SeedRecorder:
@@ -206,21 +205,19 @@ class _SeedRecorder:
 
 
 def write_files_of_seeds(
-  directory: output.RunDirectory,
-  title: str,
-  outcomes: summary.Seeds,
-  episodes: Sequence[rows.Rows],
+  directory: output.RunDirectory, config: config_lib.RunConfig, outcomes: summary.Seeds
 ) -> None:
-  """Writes `summary.json` and `curve.png` of several seeds.
+  """Writes `summary.json` and `curve.png` of several seeds that have ended.
 
-  Args:
-    directory: of all seeds.
-    title: above the curve.
-    outcomes: seed → its `summary.json`.
-    episodes: the columns of each seed's `metrics.csv`.
+  `outcomes` are the `summary.json` of each seed.
   """
   directory.write_json("summary.json", summary.summarize_seeds(outcomes))
-  _draw(directory, title, episodes)
+  paths = [directory.path / f"seed{seed}" / rows.METRICS for seed in config.seeds]
+  _draw(directory, _title(config), [*map(rows.read, paths)])
+
+
+def _title(config: config_lib.RunConfig) -> str:
+  return f"{config.agent} on {config.env}"
 
 
 def _draw(

@@ -57,17 +57,12 @@ def summarize_run(
       counts[name] = getattr(totals, name)
     elif len(episodes[name]):
       counts[name] = episodes[name][-1].item()
-  policies = {
-    str(name): _trained(curves.of_policy(episodes, name), counts["env_steps"])
-    for name in np.unique(episodes["policy"])
-  }
   content = {
     "status": end.status,
-    **_evaluated(columns.get(rows.EVALUATION), record),
+    **_evaluated(columns.get(rows.EVALUATION)),
     **_trained(episodes, counts["env_steps"]),
     **counts,
     "wall_seconds": end.wall_seconds,
-    "policies": policies,
     **_solved(record["env"], episodes),
   }
   if end.stop_reason is not None:
@@ -133,10 +128,7 @@ def count(number: int, noun: str) -> str:
 
 
 def _returns(seeds: Seeds) -> Iterator[str]:
-  """The mean returns of evaluation, of training, and of the policies if several acted.
-
-  Of several seeds with the interval of their mean.
-  """
+  """The mean returns of evaluation and training; of several seeds with an interval."""
   first, is_one = next(iter(seeds.values())), len(seeds) == 1
   evaluated = count(_total(seeds, "evaluation_episodes"), "evaluation episode")
   if is_one and first["evaluation_standard_error"] is not None:
@@ -144,19 +136,9 @@ def _returns(seeds: Seeds) -> Iterator[str]:
     evaluated = f"± {error:.2g}, standard error over {evaluated}"
   if left := _total(seeds, "evaluation_episodes_left"):
     evaluated += f", {left} of them left without an end"
-  yield from _mean(
-    seeds, first["evaluation_policy"].capitalize(), EVALUATION, evaluated
-  )
-  groups = {"Training": seeds}
-  if len(policies := first["policies"]) > 1:
-    for name in policies:
-      of_policy = {
-        x: s["policies"][name] for x, s in seeds.items() if name in s["policies"]
-      }
-      groups[f"Policy {name}"] = of_policy
-  for label, of_group in groups.items():
-    episodes = count(_total(of_group, "training_episodes"), "episode")
-    yield from _mean(of_group, label, TRAINING, f"{episodes}, the last 10 % of steps")
+  yield from _mean(seeds, "Evaluation", EVALUATION, evaluated)
+  episodes = count(_total(seeds, "training_episodes"), "episode")
+  yield from _mean(seeds, "Training", TRAINING, f"{episodes}, the last 10 % of steps")
 
 
 def _mean(seeds: Seeds, label: str, name: str, of: str) -> Iterator[str]:
@@ -220,9 +202,7 @@ def _total(seeds: Seeds, name: str) -> Any:
   return sum(one[name] for one in seeds.values())
 
 
-def _evaluated(
-  evaluations: rows.Rows | None, record: Mapping[str, Any]
-) -> dict[str, Any]:
+def _evaluated(evaluations: rows.Rows | None) -> dict[str, Any]:
   """The result of the last evaluation; None for a number that is not known."""
   each = curves.evaluation_returns(evaluations) if evaluations else []
   last = each[-1][1] if each else np.zeros(0)
@@ -232,18 +212,16 @@ def _evaluated(
     "evaluation_standard_error": curves.standard_error(last),
     "evaluation_episodes": len(last),
     "evaluation_episodes_left": int(np.nansum(left[len(left) - len(last) :])),
-    "evaluation_policy": _evaluation_policy(record),
   }
 
 
 def _trained(episodes: rows.Rows, env_steps: int) -> dict[str, Any]:
-  """The returns of training episodes, at the end and at best."""
+  """The returns of training episodes at the end."""
   late = curves.late_returns(episodes, env_steps)
   return {
     "episodes": len(episodes["episode"]),
     TRAINING: curves.mean(late),
     "training_episodes": len(late),
-    f"best_mean_return_{curves.WINDOW}": curves.best_mean(episodes["episode_return"]),
   }
 
 
@@ -262,13 +240,3 @@ def _solved(env: str, episodes: rows.Rows) -> dict[str, Any]:
     "treasure_rate": rule.treasure_rate,
     "best_treasure_rate": rule.best_rate,
   }
-
-
-def _evaluation_policy(record: Mapping[str, Any]) -> str:
-  """What acts in evaluations: `greedy policy`, or similar."""
-  config = record.get("config")
-  settings: Mapping[str, Any] = config if isinstance(config, Mapping) else {}
-  epsilon = settings.get("evaluation_epsilon")
-  if epsilon is None or settings.get("evaluation") is not None:
-    return "evaluation policy"
-  return "greedy policy" if epsilon == 0 else f"greedy policy with ε = {epsilon:g}"

@@ -1,6 +1,5 @@
 """Films evaluation episodes, and writes them as animated GIFs."""
 
-import math
 import zlib
 from typing import Any, BinaryIO
 
@@ -17,40 +16,35 @@ _MILLISECONDS, _LAST_MILLISECONDS = 50, 1000  # Duration of a frame and of the l
 
 
 class Film:
-  """Evenly spaced pictures of an episode, of which the last one is always kept."""
+  """Evenly spaced pictures of an episode."""
 
   def __init__(self) -> None:
     # (size, compressed picture) of every `_stride`-th observation.
     self._frames: list[tuple[tuple[int, int], bytes]] = []
     self._stride = 1
     self._num_rows = 0
-    self._newest: np.ndarray | None = None  # If it is not among the frames.
 
   def add(self, frame: np.ndarray) -> None:
     """Adds the picture of the next observation.
 
-    Every k-th picture is kept; k doubles when there are too many. The pictures are
-    therefore evenly spaced in an episode of any length.
+    Every k-th picture is kept; k doubles when there are too many.
     """
-    if self._num_rows % self._stride == 0 and len(self._frames) == MAX_FRAMES:
+    if self._num_rows % self._stride == 0:
+      image = _scaled(frame)
+      self._frames.append((image.size, zlib.compress(image.tobytes(), level=1)))
+    if len(self._frames) > MAX_FRAMES:
       self._frames = self._frames[::2]
       self._stride *= 2
-    self._newest = np.array(frame)
-    if self._num_rows % self._stride == 0:
-      image = _scaled(self._newest)
-      self._frames.append((image.size, zlib.compress(image.tobytes(), level=1)))
-      self._newest = None
     self._num_rows += 1
 
   def images(self) -> list[Any]:
     """The pictures in order, as images of Pillow."""
     from PIL import Image
 
-    images = [
+    return [
       Image.frombytes("RGB", size, zlib.decompress(packed))
       for size, packed in self._frames
     ]
-    return images if self._newest is None else [*images, _scaled(self._newest)]
 
   def write(self, file: BinaryIO) -> None:
     """Writes the pictures as a GIF."""
@@ -67,49 +61,38 @@ class Film:
 
 
 class Filmed:
-  """An environment of evaluations that films its episodes: the last one and the best.
-
-  Attributes:
-    films: `last` and `best`, the first of the best: (return, environment steps of
-      training before it, film).
-  """
+  """An environment of evaluations that films its episodes, and keeps the last one."""
 
   def __init__(self, environment: dm_env.Environment):
-    self.films: dict[str, tuple[float, int, Film]] = {}
     self._environment = environment
-    self._newest: list[Film] = []  # Since the last evaluation.
+    self._newest = Film()
+    # Environment steps of training before the last evaluation, and its last episode.
+    self._last: tuple[int, Film] | None = None
 
   def __getattr__(self, name: str) -> Any:
     return getattr(self._environment, name)
 
   def reset(self) -> dm_env.TimeStep:
-    self._newest.append(Film())
+    self._newest = Film()
     return self._filmed(self._environment.reset())
 
   def step(self, action: Any) -> dm_env.TimeStep:
     return self._filmed(self._environment.step(action))
 
   def on_evaluation(self, evaluation: common.Evaluation) -> None:
-    """Keeps the films of its last episode and of the best one."""
-    films = self._newest[-len(evaluation.episodes) :]
-    for episode, film in zip(evaluation.episodes, films, strict=True):
-      self.films["last"] = episode.episode_return, evaluation.env_steps, film
-      best, *_ = self.films.get("best", (-math.inf,))
-      if episode.episode_return > best:
-        self.films["best"] = self.films["last"]
-    self._newest = []
+    """Keeps the film of its last episode."""
+    self._last = evaluation.env_steps, self._newest
 
   def write(self, directory: output.RunDirectory) -> None:
-    """Writes `videos/step_*.gif`; that of the best episode if it is better."""
-    for which, (episode_return, env_steps, film) in self.films.items():
-      if which == "last" or episode_return > self.films["last"][0]:
-        suffix = "" if which == "last" else f"_{which}"
-        directory.write(f"videos/step_{env_steps:08d}{suffix}.gif", film.write)
+    """Writes `videos/step_*.gif`, if there was an evaluation."""
+    if self._last is not None:
+      env_steps, film = self._last
+      directory.write(f"videos/step_{env_steps:08d}.gif", film.write)
 
   def _filmed(self, timestep: dm_env.TimeStep) -> dm_env.TimeStep:
     frame = rendering.picture(self._environment, timestep)
     if frame is not None:
-      self._newest[-1].add(frame)
+      self._newest.add(frame)
     return timestep
 
 

@@ -98,17 +98,16 @@ class Run(abc.ABC):
     """Whether an evaluation may run now."""
 
   @property
-  @abc.abstractmethod
   def activity(self) -> str:
     """What `advance` does next: `common.FILLING` or `common.ACTING`."""
+    return common.ACTING
 
   @abc.abstractmethod
   def advance(self) -> None:
     """Acts, stores and learns, for as long as the run cannot stop."""
 
-  @abc.abstractmethod
-  def check_finite(self) -> None:
-    """Raises an error if the last update was not finite."""
+  def check_finite(self) -> None:  # noqa: B027
+    """Raises an error if the last update was not finite, unless `advance` does."""
 
   @abc.abstractmethod
   def learner_metrics(self) -> list[dict[str, float]]:
@@ -214,16 +213,7 @@ class RunControl:
     is at the end, in an environment that is made then, as it may share global random
     numbers with that of training; without `hooks.make_environment` there is none.
 
-    Raises:
-      ValueError: if there is no limit, or nothing to evaluate in.
     """
-    if config.episodes is None and config.steps is None:
-      raise ValueError("the run has no limit; give episodes or steps.")
-    if evaluation_environment is None and config.eval_every is not None:
-      raise ValueError(
-        f"eval_every is {config.eval_every}, but there is no evaluation_environment; "
-        "give one of the same specs as the environment."
-      )
     self._run = run
     self._config = config
     self._hooks = hooks

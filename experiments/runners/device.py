@@ -67,8 +67,7 @@ def run(
     The result of each seed.
 
   Raises:
-    ValueError: if the environment is not written in JAX, if there is no
-      limit, or if the number of parameters differs from the number of seeds.
+    ValueError: if the environment is not written in JAX.
   """
   seeds = config.seeds
   device: DeviceRun
@@ -76,8 +75,6 @@ def run(
     device = SteppedRun(agent, environment, config, hooks.on_episode)
   else:
     functions, shared = pure(environment)
-    if params and len(params) != len(seeds):
-      raise ValueError(f"there are {len(seeds)} seeds, but {len(params)} params.")
     has_axis, num_envs = len(params) > 1, config.num_envs or 1
     program = device_program.make_scanned(
       agent, functions, num_envs, len(seeds), has_axis, _max_steps(config, num_envs)
@@ -164,19 +161,10 @@ class DeviceRun(course.Run):
     return self.updates
 
   @property
-  def may_evaluate(self) -> bool:
-    return True
-
-  @property
   def fill_steps(self) -> int:
     """Steps of each environment until an empty replay allows the first update."""
     spec = self._agent.replay
     return max(math.ceil(spec.min_size / self._num_envs), spec.window_rows)
-
-  @property
-  def activity(self) -> str:
-    is_filling = self.steps - self.empty_steps < self.fill_steps
-    return common.FILLING if is_filling else common.ACTING
 
   def save(self, *, with_replay: bool) -> checkpoint_lib.Snapshot:
     groups = {
@@ -239,9 +227,7 @@ class DeviceRun(course.Run):
     return jax.tree.map(jnp.copy, params(self.state.learner))
 
   def weights(self) -> list[types.Params]:
-    params = self._agent.learner.params
-    lifted = params if len(self._seeds) == 1 else jax.vmap(params)
-    return self._of_each_seed(lifted(self.state.learner))
+    return [jax.device_get(self.weights_of(i)) for i in range(len(self._seeds))]
 
   def _of_each_seed(self, tree: Any) -> list[Any]:
     """The arrays of each seed, on the host."""
@@ -291,25 +277,15 @@ class DeviceRun(course.Run):
     for index, metrics in enumerate(self.metrics):
       if metrics["finite"] > 0:
         continue
-      why = self._not_finite(index) or (
-        "a loss became NaN or infinite in learner update "
+      why = (
+        f"a loss became NaN or infinite in learner update "
         f"{before + int(of_seeds[index].number)}; lower the learning rate or clip the "
         "gradient."
       )
+      rewards = self._of_each_seed(self.state.replay.rows["reward"])
+      if not np.isfinite(rewards[index]).all():
+        why = "the environment returned a reward that is NaN or infinite."
       raise FloatingPointError(f"in seed {self._seeds[index]}, {why}")
-
-  def _not_finite(self, index: int) -> str:
-    """What the environments of a seed have returned that is not finite, if anything."""
-    rows = self.state.replay.rows
-    for name, what in (("reward", "a reward"), ("observation", "an observation")):
-      column = rows[name] if len(self._seeds) == 1 else rows[name][index]
-      is_float = jnp.issubdtype(column.dtype, jnp.floating)
-      if is_float and not jnp.isfinite(column).all():
-        return (
-          f"the environment returned {what} that is NaN or infinite; fix the "
-          "environment."
-        )
-    return ""
 
 
 class ScannedRun(DeviceRun):
@@ -330,10 +306,6 @@ class ScannedRun(DeviceRun):
     super().__init__(agent, program.num_envs, state, config, on_episode)
     self._program = program
     self._own = own
-
-  @property
-  def activity(self) -> str:
-    return common.ACTING  # One program does all.
 
   def own_environment(self, index: int) -> dm_env.Environment | None:
     if not self._own:
@@ -366,9 +338,6 @@ class ScannedRun(DeviceRun):
     if limit < math.inf:  # Not beyond the limit.
       rounds = min(rounds, math.ceil((limit - done) / program.steps_per_round))
     self._learn(max(rounds, 1))
-
-  def check_finite(self) -> None:
-    """Does nothing: each report has been checked."""
 
   def _act(self, num_steps: int) -> None:
     before = self.steps
@@ -442,6 +411,11 @@ class SteppedRun(DeviceRun):
     self._pace, self._due = common.Pace(agent.replay), 0  # Updates.
     self._update = self._program.no_update(self.state)
     self._reports = True
+
+  @property
+  def activity(self) -> str:
+    is_filling = self.steps - self.empty_steps < self.fill_steps
+    return common.FILLING if is_filling else common.ACTING
 
   @property
   def may_evaluate(self) -> bool:

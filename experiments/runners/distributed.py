@@ -49,7 +49,8 @@ def run(
 
   Each of them acts in `config.num_envs` environments. An actor that dies, or does not
   answer for five minutes, is replaced; the rest of its episodes is lost. An exception
-  of an environment ends the run. Results are not reproducible bit for bit, as the order
+  of an environment ends the run, and so does an actor that fails before its first
+  answer. Results are not reproducible bit for bit, as the order
   in which actors answer is not.
 
   Args:
@@ -62,14 +63,8 @@ def run(
   Raises:
     errors.SetUpError: if Ray cannot be reached, or has too few cores.
     ImportError: if the config asks for Reverb and it cannot be imported.
-    ValueError: if there is no limit, or no way to make environments.
   """
   del environment
-  if hooks.make_environment is None:
-    raise ValueError(
-      "--runner=distributed needs an environment by its name, as gym:CartPole-v1 or "
-      "module:function, which each actor makes."
-    )
   with contextlib.ExitStack() as stack:
     stack.enter_context(processes.connect(config.ray_address, config.num_actors or 1))
     replay = local.make_replay(agent, config, hooks)
@@ -139,7 +134,7 @@ class RolloutActor:
         self._version, self._weights = version, jax.device_put(weights)
         self._loop.actor.fetch()
       return self._play(self._loop, env_steps, num_steps)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
       line = environment_errors.users_line(error)
       text = run_errors.describe(error) + (f" ({line})" if line else "")
       raise ActingError(text) from error
@@ -208,6 +203,7 @@ class DistributedRun(local.LocalRun):
       [replay.writer() for _ in range(self._num_envs)] for _ in range(self._num_actors)
     ]
     self._actors: dict[int, Any] = {}
+    self._has_answered: set[int] = set()  # Numbers of actors.
     self._asked: dict[Any, _Asked] = {}  # Ray's reference to the slice → which.
     self._weights: Any = None  # Ray's reference.
     self._published = (-1, 0)  # The updates and steps when it was made.
@@ -243,6 +239,7 @@ class DistributedRun(local.LocalRun):
     """Starts an actor, and asks it for a slice."""
     remote = ray.remote(RolloutActor).options(num_cpus=1)
     path = [folder or os.getcwd() for folder in sys.path]
+    self._has_answered.discard(number)
     self._actors[number] = remote.remote(
       self._agent_and_make, path, self._config, number, self.env_steps
     )
@@ -270,6 +267,7 @@ class DistributedRun(local.LocalRun):
   def _store(self, number: int, played: Slice) -> None:
     """Takes a slice; its actor plays the next one while this process learns."""
     before = self.env_steps
+    self._has_answered.add(number)
     self._actor.env_steps += played.num_steps
     self._ask(number)
     for writer, calls in zip(self._writers[number], played.calls, strict=True):
@@ -280,7 +278,13 @@ class DistributedRun(local.LocalRun):
       self._report(tracker, {**metrics, "actor": float(number)}, before + steps)
 
   def _replace(self, number: int, why: str) -> None:
-    """Replaces an actor; replay keeps the windows of its open episodes."""
+    """Replaces an actor; replay keeps the windows of its open episodes.
+
+    Raises:
+      ActingError: if it has never answered: another one would not, either.
+    """
+    if number not in self._has_answered:
+      raise ActingError(f"actor {number} {why} before its first answer.")
     ray.kill(self._actors[number])
     for writer in self._writers[number]:
       writer.end_episode()

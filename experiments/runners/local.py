@@ -4,8 +4,6 @@ With `num_envs` it acts in several environments with one inference for all of th
 """
 
 import contextlib
-import math
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,7 +17,6 @@ from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
 from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
-from explorax.experiments import errors
 from explorax.experiments.runners import common, course, loop
 
 # The first updates compile and do not count for the steps per second.
@@ -54,7 +51,7 @@ def run(
 
   Raises:
     ImportError: if the config asks for Reverb and it cannot be imported.
-    ValueError: if there is no limit, or no environment to evaluate in.
+    ValueError: if it cannot make the environments of `config.num_envs`.
   """
   with contextlib.ExitStack() as stack:
     replay = make_replay(agent, config, hooks)
@@ -92,26 +89,6 @@ def _environments(
     stack.callback(common.close, environment)
     made.append(environment)
   return made
-
-
-def check_memory(agent: types.Agent, config: config_lib.RunConfig) -> None:
-  """Refuses a replay in memory that the machine cannot hold.
-
-  Raises:
-    SetUpError: with the size of the replay and of the memory.
-  """
-  if config.replay != "memory":
-    return
-  gib = 2**30
-  num_steps = min(agent.replay.capacity, config.steps or math.inf)
-  needed = memory.num_bytes(agent, num_steps) / gib
-  size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / gib
-  if needed > size:
-    raise errors.SetUpError(
-      f"a replay of {num_steps:,} environment steps needs {needed:.1f} GiB "
-      f"of memory, and this machine has {size:.1f} GiB; use --replay=reverb, which "
-      "compresses, or a smaller replay (--set replay_capacity=STEPS)."
-    )
 
 
 class LocalRun(course.Run):

@@ -28,7 +28,7 @@ def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
 
   Raises:
     ValueError: if there is no such module or function.
-    TypeError: if the function takes other arguments, or does not return an agent.
+    TypeError: if the function takes other arguments.
   """
   factory = notation.import_attribute(name, "agent")
   random.seed(seed)
@@ -38,15 +38,7 @@ def make(name: str, spec: environments.EnvironmentSpec, seed: int) -> Any:
     inspect.signature(factory).bind(*specs, **seeded)
   except TypeError:  # It takes no seed.
     seeded = {}
-  agent: Any = factory(*specs, **seeded)
-  for method in ("select_action", "update"):
-    if not callable(getattr(agent, method, None)):
-      raise TypeError(
-        f"{name!r} returned a {type(agent).__name__} without the method {method!r}; "
-        "an agent has select_action(timestep) and update(timestep, action, "
-        "new_timestep)"
-      )
-  return agent
+  return factory(*specs, **seeded)
 
 
 def run(

@@ -53,7 +53,7 @@ def test_a_run_leaves_its_files(capsys):
   assert len(returns("evaluation.csv")) == 5
   mean = np.mean(returns("evaluation.csv"))
   assert summary()["evaluation_return"] == pytest.approx(mean)
-  assert "Greedy policy: mean return" in capsys.readouterr().out
+  assert "Evaluation: mean return" in capsys.readouterr().out
 
 
 def test_a_crash_ends_the_run_and_the_same_command_resumes_it(capsys):

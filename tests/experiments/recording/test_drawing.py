@@ -17,12 +17,6 @@ def curve(*seeds, **kwargs):
   return fig.axes[0]
 
 
-def test_a_name_that_is_no_formula_is_drawn_as_it_is():
-  fig, _ = drawing.new(5, 3)
-  drawing.save(file := io.BytesIO(), fig, title="module:$\\frac$")
-  assert file.getvalue().startswith(b"\x89PNG")
-
-
 def test_each_policy_has_a_line_and_evaluations_have_one(
   make_columns, make_evaluations
 ):

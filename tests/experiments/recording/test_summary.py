@@ -9,8 +9,8 @@ from explorax.experiments.recording import rows, summary
 pytestmark = pytest.mark.ops
 
 
-RECORD = {"env": "jax:catch", "config": {"evaluation_epsilon": 0.0, "evaluation": None}}
-SEA = {**RECORD, "env": "bsuite:deep_sea/0"}
+RECORD = {"env": "jax:catch"}
+SEA = {"env": "bsuite:deep_sea/0"}
 
 
 @pytest.fixture
@@ -37,7 +37,6 @@ def test_returns_are_of_the_end_of_training(make_summary):
   solved = {"metrics": {"bad_episode": 0.0, "denoised_return": 0.25}}
   content = make_summary(record=SEA, episode={**solved, "learner_updates": 1})
   assert (content["training_return"], content["training_episodes"]) == (4.0, 1)
-  assert content["policies"]["explorer"]["training_return"] == 3.0
   assert content["evaluation_return"] is None and content["env_steps"] == 12345
   assert (content["solved_episode"], content["treasure_rate"]) == (1, 0.25)
 
@@ -56,20 +55,8 @@ def test_the_last_evaluation(make_summary, make_evaluations):
   assert (content["evaluation_return"], content["evaluation_episodes"]) == (3.5, 2)
   assert content["evaluation_standard_error"] == 0.5
   title, first, *others = summary.to_text("tdu on x", {0: content}).splitlines()
-  assert title.startswith("tdu on x") and "Greedy policy: mean return 3.5" in first
-  assert "± 0.5" in first and any("explorer: mean return 3 " in x for x in others)
-
-
-@pytest.mark.parametrize(
-  ("config", "name"),
-  [
-    ({"evaluation_epsilon": 0.001}, "greedy policy with ε = 0.001"),
-    ({"evaluation_epsilon": 0.0, "evaluation": {"class": "X"}}, "evaluation policy"),
-    ({"module": "user's"}, "evaluation policy"),
-  ],
-)
-def test_the_evaluation_policy_has_a_name(make_summary, config, name):
-  assert make_summary(record={**RECORD, "config": config})["evaluation_policy"] == name
+  assert title.startswith("tdu on x") and "Evaluation: mean return 3.5" in first
+  assert "± 0.5" in first and "Training: mean return 4 " in others[0]
 
 
 def test_several_seeds(make_summary):

@@ -117,11 +117,22 @@ def test_the_same_command_resumes_a_run_whose_process_was_killed(tmp_path, capsy
   _check(directory, num_steps)
 
 
-def test_an_exception_of_a_users_environment_ends_the_run_with_its_line(
-  tmp_path, capsys, monkeypatch
+@pytest.mark.parametrize(
+  ("in_step", "in_make", "named"),
+  [
+    ("raise RuntimeError('no power')", "pass", "RuntimeError: no power (broken.py:15)"),
+    ("pass", "sys.exit('no power')", "SystemExit: no power (broken.py:19)"),
+    ("os._exit(1)", "pass", "died"),  # Another actor would do the same.
+  ],
+)
+def test_an_environment_that_fails_from_the_start_ends_the_run(
+  tmp_path, capsys, monkeypatch, in_step, in_make, named
 ):
   (tmp_path / "broken.py").write_text(
-    textwrap.dedent("""
+    textwrap.dedent(f"""
+      import os
+      import sys
+
       import gymnasium
 
       class Broken(gymnasium.Env):
@@ -129,16 +140,18 @@ def test_an_exception_of_a_users_environment_ends_the_run_with_its_line(
         action_space = gymnasium.spaces.Discrete(2)
 
         def reset(self, seed=None, options=None):
-          return self.observation_space.sample(), {}
+          return self.observation_space.sample(), {{}}
 
         def step(self, action):
-          raise RuntimeError("no power")
+          {in_step}
 
       def make(seed):
+        if os.getpid() != {os.getpid()}:
+          {in_make}
         return Broken()
       """)
   )
   monkeypatch.syspath_prepend(tmp_path)
   assert _run(tmp_path / "run", "--env=broken:make", "--steps=100") == 1
   (line,) = capsys.readouterr().err.splitlines()
-  assert "actor" in line and "RuntimeError: no power (broken.py:12)" in line
+  assert "actor" in line and named in line

@@ -37,10 +37,6 @@ def global_numpy(observation_spec, action_spec):
   return Random(observation_spec, action_spec, np.random.randint(2**31))
 
 
-def of_no_use(observation_spec, action_spec):
-  return 3
-
-
 def other_arguments(observation_spec, action_spec, learning_rate):
   pass
 
@@ -137,7 +133,6 @@ def test_an_agent_receives_every_transition_once(module):
   [
     ("Illegal", ValueError, "action 7"),
     ("Fraction", ValueError, r"action 0\.0"),
-    ("of_no_use", TypeError, "select_action"),
     ("other_arguments", TypeError, "learning_rate"),
   ],
 )
