@@ -1,4 +1,4 @@
-"""Agents that are small enough to be trained in many tests, by the local runner."""
+"""An agent that is small enough to be trained in many tests, by the local runner."""
 
 import dataclasses
 import types as types_lib
@@ -7,7 +7,6 @@ from typing import Any
 
 import dm_env
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -18,54 +17,9 @@ from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
 from explorax.agents.replay import packing
 from explorax.agents.wiring import actor as actor_lib
-from explorax.environments import encodings, factory, standard
+from explorax.environments import factory, standard
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import common, local
-
-
-def _tiny_agent(spec: types.EnvironmentSpec, min_size: int, n_step: int):
-  """Acts at random, in evaluation by always 1; averages what it samples.
-
-  Its weights tell which windows were drawn, and when.
-  """
-
-  def make_actor(evaluation: bool = False) -> types.ActorCore:
-    def select_action(params, timestep, state):
-      del params, timestep
-      key, action_key = jax.random.split(state)
-      drawn = jax.random.randint(action_key, (), 0, spec.actions.num_values)
-      return jnp.int32(1) if evaluation else drawn, key
-
-    return types.ActorCore(
-      lambda key, actor_id, num_actors: key,
-      select_action,
-      lambda state: {"policy": jnp.int32(0)},
-    )
-
-  def update(state, sample):
-    rows = sample.rows
-    seen = jnp.mean(rows["observation"]) + jnp.mean(rows["reward"] * rows["mask"])
-    state = 0.9 * state + seen + 0.1 * jnp.mean(rows["action"] * rows["discount"])
-    metrics = {"loss": state, "finite": jnp.float32(1)}
-    return state, types.LearnerOutput(jnp.ones(sample.probabilities.shape), metrics)
-
-  return types.Agent(
-    config=None,
-    spec=spec,
-    encoding=encodings.make(spec.observations),
-    extras_spec={},
-    actor=make_actor,
-    learner=types.LearnerCore(
-      lambda key: jnp.float32(0), update, lambda state: {"w": state}
-    ),
-    replay=types.ReplaySpec(
-      capacity=40,
-      min_size=min_size,
-      batch_size=4,
-      updates_per_step=1.0,
-      bootstrap=n_step,
-    ),
-  )
 
 
 def _train(
@@ -74,14 +28,12 @@ def _train(
   seed: int = 0,
   replay: str = "memory",
   episodes: int | None = 4,
-  min_size: int = 6,
-  n_step: int = 1,
   change_agent: Callable[[types.Agent], types.Agent] = lambda agent: agent,
   dqn: dict[str, Any] | None = None,
   evaluation_environment: dm_env.Environment | None = None,
   **of_runner: Any,
 ) -> common.Result:
-  """Runs the tiny agent, or a small DQN with the settings `dqn`.
+  """Runs a small DQN with the settings `dqn`.
 
   What is left over goes to the hooks, or to the run's config.
   """
@@ -91,11 +43,9 @@ def _train(
   else:
     evaluation_environment = standard.StandardEnvironment(evaluation_environment)
   spec = factory.spec(environment)
-  if dqn is None:
-    agent = _tiny_agent(spec, min_size, n_step)
-  else:
-    sizes = {"replay_capacity": 40, "min_replay_size": 6, "batch_size": 4}
-    agent = q_agent.make_agent(q_config.QConfig(**{**sizes, **dqn}), spec)
+  sizes = {"replay_capacity": 40, "min_replay_size": 6, "batch_size": 4}
+  settings: dict[str, Any] = {"hidden_sizes": (4,), **sizes, **(dqn or {})}
+  agent = q_agent.make_agent(q_config.QConfig(**settings), spec)
   names = {field.name for field in dataclasses.fields(common.Hooks)}
   hooks = {name: of_runner.pop(name) for name in names & set(of_runner)}
   (result,) = local.run(

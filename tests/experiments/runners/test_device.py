@@ -155,21 +155,6 @@ def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows
     np.testing.assert_allclose(stored, powered, rtol=1e-3)
 
 
-def test_updates_keep_to_the_configured_pace():
-  """One for each step, in rounds of a step in each of two environments."""
-  program = make_program(make_agent(DQN), num_envs=2)
-  assert (program.updates_per_round, program.steps_per_round) == (2, 1)
-  state = program.init(jax.random.PRNGKey(0), PARAMS)
-  for _ in range(10):
-    state, _ = program.act(state, 2)
-  for calls in (1, 2, 3):
-    state, log, update = program.learn(state, 2)
-    assert state.learner.num_updates == 4 * calls
-    assert state.steps == 20 + 2 * calls
-    assert not np.any(log.episodes.ended[2:])  # Of steps that were not made.
-    assert bool(update.metrics["finite"])
-
-
 def test_one_program_serves_any_number_of_steps(caplog):
   program = make_program(make_agent(DQN), num_envs=3)
   state = program.init(jax.random.PRNGKey(0), PARAMS)

@@ -91,26 +91,23 @@ def test_counts_of_an_episode():
   assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(result.weights))
 
 
-@pytest.mark.parametrize(
-  "steps, episodes, expected", [(12, None, 12), (15, None, 15), (12, 2, 10), (7, 3, 7)]
-)
+@pytest.mark.parametrize("steps, episodes, expected", [(12, None, 12), (12, 2, 10)])
 def test_steps_end_the_run_in_mid_episode(steps, episodes, expected):
   environment = fakes.fake()
   result = run(environment, steps=steps, episodes=episodes, min_replay_size=40)
   assert result.env_steps == expected
 
 
-@pytest.mark.parametrize("asked, episodes, env_steps", [(1, 0, 0), (8, 1, 7)])
-def test_stops_when_asked(asked, episodes, env_steps):
+def test_stops_when_asked():
   """It is asked once before each step."""
-  left = [asked]
+  left = [8]
 
   def stop() -> bool:
     left[0] -= 1
     return left[0] <= 0
 
   result = run(fakes.fake(), episodes=9, stop=stop, min_replay_size=40)
-  assert (result.episodes, result.env_steps) == (episodes, env_steps)
+  assert (result.episodes, result.env_steps) == (1, 7)
   assert result.interrupted
 
 
