@@ -39,10 +39,9 @@ def test_a_logger_gets_the_scalars_and_is_closed(base, tmp_path):
   assert lines == ["0", *rows, "closed"] and len(rows) == 3
 
 
-@pytest.mark.parametrize("method", ["__init__", "close"])
-def test_a_logger_that_fails_ends_the_run(base, tmp_path, method, capsys):
-  module = f"{method.strip('_')}_fails_{tmp_path.name}"
-  code = LOGGER + f"\n  def {method}(self, *args):\n    raise KeyError('broken')\n"
+def test_a_logger_that_fails_ends_the_run(base, tmp_path, capsys):
+  module = f"fails_{tmp_path.name}"
+  code = LOGGER + "\n  def close(self):\n    raise KeyError('broken')\n"
   (tmp_path / f"{module}.py").write_text(code)
   assert run.main([*base, f"--logger={module}:Lines"]) > 0
   err = capsys.readouterr().err
@@ -51,7 +50,7 @@ def test_a_logger_that_fails_ends_the_run(base, tmp_path, method, capsys):
 
 @pytest.mark.parametrize(
   ("logger", "names"),
-  [("wandbb", "wandb?"), ("no_module:make", "no_module:make"), ("json:dumpz", "dumps")],
+  [("wandbb", "wandb?"), ("json:dumpz", "dumps")],
 )
 def test_an_unknown_logger_is_refused(base, logger, names, capsys):
   assert run.main([*base, f"--logger={logger}"]) == 2

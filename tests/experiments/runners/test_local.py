@@ -1,10 +1,8 @@
 """The local runner: what repeats, what is counted, and how runs end."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import dm_env
 import fakes
 import jax
 import numpy as np
@@ -26,6 +24,7 @@ TINY = {
 }
 TDU = {
   "num_members": 2,
+  "mask_prob": 0.5,
   "num_explorers": 2,
   "bonus": tdu.TDUncertainty(),
   "beta": 1.0,
@@ -34,47 +33,21 @@ TDU = {
 }
 
 
-def run(
-  environment: dm_env.Environment,
-  *,
-  seed: int = 0,
-  replay: str = "memory",
-  episodes: int | None = 4,
-  steps: int | None = None,
-  on_episode: Callable[[common.Episode], None] = lambda episode: None,
-  stop: Callable[[], bool] = lambda: False,
-  **changes: Any,
-) -> common.Result:
-  """Runs a tiny DQN with some of its settings changed."""
-  environment = standard.StandardEnvironment(environment)
-  config = q_config.QConfig(**{**TINY, **changes})
-  agent = q_agent.make_agent(config, factory.spec(environment))
-  (result,) = local.run(
-    agent,
-    environment,
-    config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, steps=steps),
-    common.Hooks(on_episode=on_episode, stop=stop),
-  )
-  return result
-
-
-def test_a_seed_repeats_to_the_bit():
+def test_a_seed_repeats_to_the_bit(train, bits):
   histories: list[list[tuple[Any, ...]]] = []
   weights = []
   for seed in (1, 1, 2):
     episodes: list[common.Episode] = []
-    result = run(
-      fakes.fake_choice(), seed=seed, on_episode=episodes.append, mask_prob=0.5, **TDU
-    )
-    weights.append([leaf.tobytes() for leaf in jax.tree.leaves(result.weights)])
+    result = train(fakes.fake_choice(), seed=seed, on_episode=episodes.append, dqn=TDU)
+    weights.append(bits(result.weights))
     histories.append([(e.episode_return, e.policy, e.metrics) for e in episodes])
   assert weights[0] == weights[1] and histories[0][1:] == histories[1][1:]
   assert weights[0] != weights[2] and histories[0] != histories[2]
 
 
-def test_counts_of_an_episode():
+def test_counts_of_an_episode(train):
   episodes: list[common.Episode] = []
-  result = run(fakes.fake(), episodes=3, on_episode=episodes.append)
+  result = train(fakes.fake(), episodes=3, on_episode=episodes.append)
   counts = [(e.episode, e.env_steps, e.episode_length) for e in episodes]
   assert counts == [(1, 5, 5), (2, 10, 5), (3, 15, 5)]
   assert [e.episode_return for e in episodes] == [5.0] * 3
@@ -92,13 +65,14 @@ def test_counts_of_an_episode():
 
 
 @pytest.mark.parametrize("steps, episodes, expected", [(12, None, 12), (12, 2, 10)])
-def test_steps_end_the_run_in_mid_episode(steps, episodes, expected):
+def test_steps_end_the_run_in_mid_episode(train, steps, episodes, expected):
   environment = fakes.fake()
-  result = run(environment, steps=steps, episodes=episodes, min_replay_size=40)
+  filling = {"min_replay_size": 40}
+  result = train(environment, steps=steps, episodes=episodes, dqn=filling)
   assert result.env_steps == expected
 
 
-def test_stops_when_asked():
+def test_stops_when_asked(train):
   """It is asked once before each step."""
   left = [8]
 
@@ -106,35 +80,22 @@ def test_stops_when_asked():
     left[0] -= 1
     return left[0] <= 0
 
-  result = run(fakes.fake(), episodes=9, stop=stop, min_replay_size=40)
+  result = train(fakes.fake(), episodes=9, stop=stop, dqn={"min_replay_size": 40})
   assert (result.episodes, result.env_steps) == (1, 7)
   assert result.interrupted
 
 
-def test_learning_waits_for_a_whole_window():
-  result = run(fakes.fake(), n_step=4, min_replay_size=1, episodes=1)
+def test_learning_waits_for_a_whole_window(train):
+  result = train(fakes.fake(), episodes=1, dqn={"n_step": 4, "min_replay_size": 1})
   # Row 4, the first window's last one, is there with the fifth step; it ends the
   # episode, and all five windows are padded to the end.
   assert result.learner_updates == 1
 
 
-def test_a_reward_that_is_not_finite_ends_the_run():
+def test_a_reward_that_is_not_finite_ends_the_run(train):
   with pytest.raises(FloatingPointError, match="reward") as caught:
-    run(fakes.fake_nan_reward(), seed=5, episodes=9)
+    train(fakes.fake_nan_reward(), seed=5, episodes=9)
   assert "stopped at environment step" in caught.value.__notes__[0]
-
-
-def test_a_loss_that_is_not_finite_ends_the_run():
-  """A reward whose square float32 cannot hold: the first batch with it ends the run."""
-
-  def reward(t: int, action: int) -> float:
-    environment.calls += 1
-    return 1e30 if environment.calls == 12 else 1.0
-
-  environment = fakes.FakeEnvironment(reward=reward)
-  environment.calls = 0
-  with pytest.raises(FloatingPointError, match="loss became inf in learner update"):
-    run(environment, episodes=200, priority_exponent=0.5)
 
 
 def test_several_environments_share_steps_and_inference():

@@ -16,7 +16,6 @@ from explorax.experiments import run
 from explorax.experiments.runners import common, user_agents
 
 SOURCE = """
-import sys
 import numpy as np
 
 
@@ -49,11 +48,6 @@ class Illegal(Random):
 class Fraction(Random):
   def select_action(self, timestep):
     return 0.0
-
-
-class Quits(Random):
-  def update(self, timestep, action, new_timestep):
-    sys.exit("enough")
 """
 
 
@@ -85,13 +79,6 @@ def test_a_run_leaves_its_files_and_repeats(module):
     next(pathlib.Path(x, "bsuite").iterdir()).read_text() for x in "abc"
   )
   assert first == second != other
-
-
-def test_an_error_of_an_agent_ends_the_run(module, capsys):
-  argv = [f"--agent={module}:Quits", "--env=bsuite:catch/0", "--output=out"]
-  assert run.main(argv) == 1
-  assert "enough" in capsys.readouterr().err
-  assert f"{module}.py" in pathlib.Path("out/error.txt").read_text()
 
 
 def test_the_loop_is_bsuites():
