@@ -120,8 +120,8 @@ def test_the_same_command_resumes_a_run_whose_process_was_killed(tmp_path, capsy
 @pytest.mark.parametrize(
   ("in_step", "in_make", "named"),
   [
-    ("raise RuntimeError('no power')", "pass", "RuntimeError: no power (broken.py:15)"),
-    ("pass", "sys.exit('no power')", "SystemExit: no power (broken.py:19)"),
+    ("sys.exit('no power')", "pass", "SystemExit: no power (broken.py:15)"),
+    ("pass", "raise RuntimeError('no power')", "RuntimeError: no power (broken.py:19)"),
     ("os._exit(1)", "pass", "died"),  # Another actor would do the same.
   ],
 )
