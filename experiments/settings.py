@@ -118,7 +118,7 @@ def _find(may_import: bool, assignment: str, name: str) -> Any:
       f"run unless you name it too; if you trust it, add --set '{assignment}' (in "
       "Python, settings=)."
     )
-  known = _classes()
+  known = classes()
   if name not in known:
     raise ValueError(
       f"--set {assignment}: there is no {name}.{notation.nearest(name, known)} There "
@@ -128,7 +128,7 @@ def _find(may_import: bool, assignment: str, name: str) -> Any:
 
 
 @functools.cache
-def _classes() -> dict[str, type]:
+def classes() -> dict[str, type]:
   """Name → dataclass, of rules, schedules, targets and bonuses."""
   modules = [
     importlib.import_module(f"{package}.{info.name}")
