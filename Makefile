@@ -21,13 +21,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-ops lint types docs results scorecard bench bench-gpu soak lock clean
+.PHONY: help install demo test test-core lint types docs results scorecard bench bench-gpu soak lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
 	@echo 'make demo       watch TDU solve Deep Sea'
 	@echo 'make test       all tests, and the coverage of losses and exploration'
-	@echo 'make test-ops   only the tests of pure functions, in about a minute'
+	@echo 'make test-core  functions, reference updates, replay, presets and verdicts, in minutes'
 	@echo 'make lint       format, lint and types'
 	@echo 'make types      only types'
 	@echo 'make docs       the documentation as web pages, in build/docs'
@@ -73,8 +73,8 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	$(UNOPTIMISED) $(BIN)/pytest --cov -n 2 --dist=worksteal
 
-test-ops: $(INSTALLED)
-	$(UNOPTIMISED) $(BIN)/pytest -m ops -n 2 --dist=worksteal
+test-core: $(INSTALLED)
+	$(UNOPTIMISED) $(BIN)/pytest -m core -n 2 --dist=worksteal
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format --check .

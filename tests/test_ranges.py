@@ -17,7 +17,7 @@ import pytest
 
 from explorax import exploration, notation, ranges
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 # Arguments of the classes that have fields without a default.
 ARGUMENTS: dict[str, dict[str, Any]] = {

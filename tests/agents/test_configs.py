@@ -58,7 +58,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.ops
+@pytest.mark.core
 @pytest.mark.parametrize(("changes", "field"), REFUSED)
 def test_an_impossible_combination_is_refused(changes, field):
   with pytest.raises(ValueError, match=field):

@@ -7,8 +7,6 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import presets
 from explorax.experiments.runners import common, local
 
-pytestmark = pytest.mark.slow
-
 N_10 = "bsuite:deep_sea/0"
 
 

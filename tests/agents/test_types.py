@@ -4,7 +4,7 @@ import pytest
 
 from explorax.agents import types
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 USUAL = {"capacity": 100, "min_size": 1, "batch_size": 4, "updates_per_step": 1.0}
 

@@ -7,7 +7,6 @@ import pytest
 from explorax import environments
 from explorax.environments import atari57, atari_profiles
 
-pytestmark = pytest.mark.ops
 DQN, NGU = (atari_profiles.PROFILES[name] for name in ("dqn", "ngu"))
 
 

@@ -15,8 +15,6 @@ import tree
 from explorax import networks
 from explorax.environments import encodings, specs
 
-pytestmark = pytest.mark.ops
-
 _SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
 
 

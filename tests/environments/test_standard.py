@@ -8,8 +8,6 @@ import pytest
 from explorax import environments
 from explorax.environments import standard
 
-pytestmark = pytest.mark.ops
-
 
 class Scripted(dm_env.Environment):
   """Returns the timesteps it is given, one after another."""

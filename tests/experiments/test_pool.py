@@ -75,7 +75,6 @@ def test_it_stops_between_tasks_and_ends_processes(module):
     assert found == ["fine"]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray")
 def test_a_cluster_computes_the_same(module):
   with processes.connect(None, 2):  # `auto` is this one.

@@ -15,6 +15,8 @@ from explorax.environments import atari_profiles
 from explorax.experiments import presets
 from explorax.experiments import settings as settings_lib
 
+pytestmark = pytest.mark.core
+
 NAMES = list(presets.PRESETS)
 SMALL, ATARI = "bsuite:deep_sea/0", "atari:Pong"
 ENVS = {

@@ -8,7 +8,7 @@ import pytest
 from explorax import exploration, ranges
 from explorax.experiments import presets, settings
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 @dataclasses.dataclass(frozen=True)

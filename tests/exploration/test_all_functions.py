@@ -7,7 +7,7 @@ import pytest
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 KEY = jax.random.PRNGKey(0)
 MEMORY = exploration.init_episodic_memory(5, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 def test_counts_are_those_of_a_loop():

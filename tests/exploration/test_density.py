@@ -10,7 +10,7 @@ import pytest
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 NEIGHBOURS = ((0, -1), (-1, 0), (-1, -1), (-1, 1))
 

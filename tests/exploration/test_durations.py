@@ -8,7 +8,7 @@ import scipy.stats
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 _NUM_DRAWS = 400_000
 

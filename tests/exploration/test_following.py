@@ -9,7 +9,7 @@ import pytest
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 # Member k thinks action k best.
 _Q = jnp.eye(4)

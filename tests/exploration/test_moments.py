@@ -7,7 +7,7 @@ import pytest
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 _SHAPES = [(3,), (1,), (4, 2), (), (17,)]
 

@@ -10,7 +10,7 @@ import pytest
 from explorax import exploration
 from explorax.exploration import novelty
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 class _Oracle:

@@ -8,7 +8,7 @@ import pytest
 from explorax import exploration
 from explorax.exploration import selection
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 _UP_TO_FOUR = exploration.UniformDuration(4)
 

@@ -6,7 +6,7 @@ import pytest
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 D = 3
 

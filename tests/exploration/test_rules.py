@@ -11,7 +11,7 @@ import pytest
 
 from explorax import exploration
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 _K, _A = 4, 3
 _STEPS = jnp.int32(50)

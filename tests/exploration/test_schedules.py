@@ -10,7 +10,7 @@ import pytest
 from explorax import exploration, ranges
 from explorax.exploration import schedules
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 ALTERNATING = schedules.Alternating(start=0.9, decay_steps=25, period_steps=10, seed=3)
 LINEAR = schedules.Linear(1.0, 0.1, steps=100)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from explorax import exploration
 from explorax.exploration import selection
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 _NUM_DRAWS = 20_000
 _SETTINGS = {"max_examples": 15, "deadline": None, "derandomize": True}

@@ -10,7 +10,7 @@ import pytest
 from explorax.exploration import moments as moments_lib
 from explorax.exploration import novelty, regression, sums
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 MANY = 2**24
 

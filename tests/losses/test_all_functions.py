@@ -9,7 +9,7 @@ import pytest
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 SIZES = {"T": 6, "A": 3, "K": 4, "D": 5, "N": 7}
 # The axes of each argument; single transitions have no T.

@@ -10,7 +10,7 @@ import pytest
 from explorax import losses
 from explorax.losses import checks, indexing
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 def _zeros(*shape, dtype=np.float32):

@@ -11,7 +11,7 @@ from hypothesis import strategies
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 few = hypothesis.settings(
   max_examples=5, deadline=None, derandomize=True, database=None

@@ -8,7 +8,7 @@ import rlax
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 HYPERBOLIC = losses.signed_hyperbolic_pair()
 

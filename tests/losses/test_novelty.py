@@ -9,7 +9,7 @@ import pytest
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 def test_rnd_error_is_the_squared_distance():

@@ -11,7 +11,7 @@ import rlax
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 HYPERBOLIC = losses.signed_hyperbolic_pair()
 WITH_POLICIES = (

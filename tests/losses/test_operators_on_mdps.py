@@ -6,7 +6,7 @@ import pytest
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 def test_lemma_5_the_behaviour_of_equation_9_commutes_with_the_greedy_policy():

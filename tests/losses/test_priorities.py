@@ -6,7 +6,7 @@ import pytest
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 def _priority(td, mask, eta) -> float:

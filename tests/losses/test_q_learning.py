@@ -8,7 +8,7 @@ import pytest
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 def _transitions(seed: int, batch: int = 5, num_actions: int = 4):

@@ -8,7 +8,7 @@ from hypothesis import strategies
 from explorax import losses
 from explorax.losses import traces
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 few = hypothesis.settings(
   max_examples=8, deadline=None, derandomize=True, database=None

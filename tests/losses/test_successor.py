@@ -5,7 +5,7 @@ import pytest
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 N, A, D = 5, 3, 4
 

@@ -9,7 +9,7 @@ import pytest
 
 from explorax import losses
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 MAGNITUDES = np.concatenate([[0.0], np.logspace(-12, 8, 81)])
 VALUES = np.concatenate([-MAGNITUDES[::-1], MAGNITUDES]).astype(np.float32)

@@ -7,6 +7,8 @@ import pytest
 
 from explorax.papers import draw, figures, judge, reproduce
 
+pytestmark = pytest.mark.core
+
 ROOT = pathlib.Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "figures"
 FIGURES = figures.every()

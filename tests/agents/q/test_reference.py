@@ -10,6 +10,8 @@ from explorax import exploration
 from explorax.agents.bonuses import td_error, tdu
 from explorax.agents.targets import one_step
 
+pytestmark = pytest.mark.core
+
 Tree = dict[str, np.ndarray]
 
 

@@ -16,6 +16,8 @@ from explorax.agents.bonuses import ngu as ngu_lib
 from explorax.agents.q import learning
 from explorax.agents.targets import off_policy
 
+pytestmark = pytest.mark.core
+
 NUM_POLICIES, BETA, GAMMA_MAX, GAMMA_MIN = 3, 0.4, 0.95, 0.8
 LAMBDA, EPS, TARGET_EPSILON, ETA = 0.9, 1e-2, 0.1, 0.9
 

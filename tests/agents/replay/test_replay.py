@@ -21,6 +21,8 @@ from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import memory as memory_replay
 from explorax.experiments import checkpoint
 
+pytestmark = pytest.mark.core
+
 # (x_t, a_t, r_{t+1}, discount_{t+1}, r_int_t) of each row; the last one holds the
 # last observation, whose novelty is real and whose transition is none.
 TERMINATED = (

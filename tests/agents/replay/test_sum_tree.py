@@ -5,7 +5,7 @@ import pytest
 
 from explorax.agents.replay import sum_tree
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 
 def draw(values: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

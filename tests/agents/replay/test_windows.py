@@ -7,7 +7,7 @@ import pytest
 from explorax.agents import types
 from explorax.agents.replay import windows
 
-pytestmark = pytest.mark.ops
+pytestmark = pytest.mark.core
 
 SPECS = [
   types.ReplaySpec(

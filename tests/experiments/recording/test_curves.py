@@ -5,8 +5,6 @@ import pytest
 
 from explorax.experiments.recording import curves
 
-pytestmark = pytest.mark.ops
-
 
 @pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 257])
 def test_means_equal_plain_loops(count):

@@ -10,8 +10,6 @@ from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console, progress
 from explorax.experiments.runners import common
 
-pytestmark = pytest.mark.ops
-
 
 class Terminal(io.StringIO):
   def isatty(self) -> bool:

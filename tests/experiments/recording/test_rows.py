@@ -6,8 +6,6 @@ import pytest
 
 from explorax.experiments.recording import rows
 
-pytestmark = pytest.mark.ops
-
 LEARNER = ("loss", "bonus")
 
 

@@ -5,8 +5,6 @@ import pytest
 
 from explorax.experiments.recording import statistics
 
-pytestmark = pytest.mark.ops
-
 
 def test_the_interval_is_as_wide_as_theory_says():
   """Of a mean of many normal values: 1.96 standard errors to each side."""

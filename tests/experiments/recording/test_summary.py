@@ -6,9 +6,6 @@ import pytest
 
 from explorax.experiments.recording import rows, summary
 
-pytestmark = pytest.mark.ops
-
-
 RECORD = {"env": "jax:catch"}
 SEA = {"env": "bsuite:deep_sea/0"}
 

@@ -6,8 +6,6 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import output
 from explorax.experiments.recording import recorder, summary, warnings
 
-pytestmark = pytest.mark.ops
-
 
 @pytest.mark.parametrize(
   ("q", "bound", "updates", "diverges"),

@@ -108,6 +108,7 @@ def train(
   )
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("config", [DQN, NGU], ids=["dqn", "ngu"])
 def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows):
   """With its keys and weights: Acme's actor and adder make the same rows, and the
