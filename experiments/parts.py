@@ -7,6 +7,7 @@ import resource
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from explorax import environments, notation
@@ -134,6 +135,11 @@ def _check_installed(config: config_lib.RunConfig) -> None:
     notation.import_attribute(config.callback, "callback")
   if config.replay == "reverb":
     builder.import_reverb_replay()
+  try:
+    jax.devices()
+  except (AssertionError, RuntimeError):
+    sentence = f"JAX finds no device of JAX_PLATFORMS={jax.config.jax_platforms}."
+    raise errors.SetUpError(sentence) from None
   if config.num_seeds > 1:  # Each of them keeps files open.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

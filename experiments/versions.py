@@ -36,7 +36,8 @@ def collect() -> dict[str, Any]:
 def _git_commit() -> str | None:
   """The commit of this checkout, with `+` if files are modified; None of a copy."""
   folder = pathlib.Path(__file__).resolve().parents[1]
-  command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
+  command = ["git", "--no-optional-locks", "describe", "--always", "--abbrev=40"]
+  command += ["--exclude=*", "--dirty=+"]
   if (folder / ".git").exists():
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
       return subprocess.check_output(command, cwd=folder, text=True).strip()

@@ -57,11 +57,9 @@ def run(
     agent: made for the environment's spec.
     environment: written in JAX, directly or from `environments.make`; or, with one
       seed, from `environments.make_batched`.
-    config: provides the seeds, `num_envs`, limits and evaluations.
-    hooks: called during the run.
+    config, hooks, evaluation_environment: as in `local.run`.
     params: parameters of an environment written in JAX, one for each seed, with which
       it is evaluated, too; empty: the environment's own for all.
-    evaluation_environment: with the same specs; None: see `course.RunControl`.
 
   Returns:
     The result of each seed.

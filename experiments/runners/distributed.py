@@ -50,15 +50,12 @@ def run(
   Each of them acts in `config.num_envs` environments. An actor that dies, or does not
   answer for five minutes, is replaced; the rest of its episodes is lost. An exception
   of an environment ends the run, and so does an actor that fails before its first
-  answer. Results are not reproducible bit for bit, as the order
-  in which actors answer is not.
+  answer. Results are not reproducible bit for bit, as the order of answers is not.
 
   Args:
     agent: made for this environment's spec; must be picklable by cloudpickle.
     environment: unused: each actor makes its own with `hooks.make_environment`.
-    config: of the run.
-    hooks: called from this process; `make_environment` is called by the actors.
-    evaluation_environment: as in `local.run`.
+    config, hooks, evaluation_environment: as in `local.run`.
 
   Raises:
     errors.SetUpError: if Ray cannot be reached, or has too few cores.

@@ -53,9 +53,7 @@ def run(
 
   Args:
     agent: from `make`.
-    environment: it acts in.
-    config: provides the limits and the seed.
-    hooks: called during the run.
+    environment, config, hooks: as in `local.run`.
     evaluation_environment: not supported.
 
   Raises:

@@ -148,7 +148,8 @@ def test_environments_get_other_seeds_when_a_run_resumes(monkeypatch):
     agent="dqn", env="jax:chain/4", seed=7, steps=9, eval_every=3
   )
   for resumed_at in (0, 20, 30, 20):
-    parts.make(settings, resumed_at=resumed_at).close()
+    with parts.opened(settings, resumed_at=resumed_at):
+      pass
   assert seeds[0] == 7 and len(set(seeds[:6])) == 6
   assert seeds[6:] == seeds[2:4], "They repeat with the run."
 
