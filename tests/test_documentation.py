@@ -6,7 +6,6 @@ arguments, which the commands' own parsers then read. Files that pages write
 """
 
 import ast
-import contextlib
 import importlib.util
 import pathlib
 import re
@@ -108,7 +107,7 @@ def _run(argv: list[str], trace: Callable[[Any], tuple[Any, ...]]) -> None:
   settings, _ = parts.resolve(config.from_flags(given))
   is_theirs = "my_" in f"{settings.env} {settings.settings}"
   if is_theirs and not settings.has_user_agent:
-    with contextlib.closing(parts.make(settings)) as made:
+    with parts.opened(settings) as made:
       before, after, *_ = trace(made.agent)
       assert before == after
 

@@ -173,7 +173,8 @@ def test_global_generators_follow_the_seed():
 def test_a_package_that_registers_environments_is_imported_if_named(
   tmp_path, monkeypatch
 ):
-  code = "import gymnasium\ngymnasium.register('Zz-Hall-v0', 'test_gymnasium:Scripted')"
+  entry = "gymnasium.envs.classic_control:CartPoleEnv"
+  code = f"import gymnasium\ngymnasium.register('Zz-Hall-v0', {entry!r})"
   (tmp_path / "zz_halls.py").write_text(code)
   monkeypatch.syspath_prepend(tmp_path)
   with pytest.raises(ValueError, match="gymnasium has no environment"):
