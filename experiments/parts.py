@@ -138,8 +138,8 @@ def _check_installed(config: config_lib.RunConfig) -> None:
   try:
     jax.devices()
   except (AssertionError, RuntimeError):
-    sentence = f"JAX finds no device of JAX_PLATFORMS={jax.config.jax_platforms}."
-    raise errors.SetUpError(sentence) from None
+    names = jax.config.values["jax_platforms"]
+    raise errors.SetUpError(f"JAX finds no device of JAX_PLATFORMS={names}.") from None
   if config.num_seeds > 1:  # Each of them keeps files open.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
