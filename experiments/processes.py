@@ -8,6 +8,7 @@ import contextlib
 import os
 import secrets
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -82,6 +83,13 @@ def connect(address: str | None, workers: int | None) -> Iterator[None]:
   num_cores, workers = len(os.sched_getaffinity(0)), workers or 1
   with contextlib.ExitStack() as stack:
     if address is not None:
+      host, _, port = address.rpartition(":")
+      if host and port.isdecimal() and "/" not in host:  # Ray would retry for minutes.
+        try:
+          socket.create_connection((host, int(port)), timeout=5).close()
+        except (OSError, OverflowError) as error:
+          sentence = f"nothing answers at --ray_address={address} ({error})."
+          raise errors.SetUpError(sentence) from error
       arguments: dict[str, Any] = {"address": address}
       where = f"of --ray_address={address} (with its RAY_AUTH_MODE and RAY_AUTH_TOKEN)"
     else:

@@ -242,15 +242,7 @@ class DeviceRun(course.Run):
     ended: device_program.Episodes,
     metrics: Mapping[str, Any],
   ) -> None:
-    """Reports an episode.
-
-    Args:
-      index: of its seed.
-      step: the environment's step at which it ended, from 1.
-      updates: made by then.
-      ended: its numbers, on the host; their `metrics` are not read.
-      metrics: the learner's and the environment's at its end.
-    """
+    """Reports an episode of a seed that ended at this step, from 1."""
     if "r_int" in self._agent.replay.extras:
       metrics = {"intrinsic_return": ended.intrinsic, **metrics}
     self._count_episode(
@@ -264,11 +256,9 @@ class DeviceRun(course.Run):
     )
 
   def _store_metrics(self, update: device_program.Update, before: int = 0) -> None:
-    """Stores the metrics of the last update, and checks that updates were finite.
+    """Stores the metrics of each seed's last update, or first non-finite one.
 
-    Args:
-      update: the last, or the first that was not finite, of each seed.
-      before: number of updates before the first one counted by `update`.
+    `before` is the number of updates before the first one that `update` counts.
     """
     of_seeds = self._of_each_seed(update)
     self.metrics = [_floats(of_seed.metrics) for of_seed in of_seeds]
