@@ -54,12 +54,9 @@ class Learner(acme.core.Learner):
     if self._core.copy_target and self.num_updates % self._core.target_period == 0:
       self._state = self._core.copy_target(self._state)
     changes, output = self._changes(self._state, sample)
-    self._state = jax.tree.map(
-      lambda new, old: old if new is None else new,
-      changes,
-      self._state,
-      is_leaf=lambda x: x is None,
-    )
+    leaves, structure = jax.tree.flatten(self._state)
+    kept = [o if n is None else n for n, o in zip(changes, leaves, strict=True)]
+    self._state = structure.unflatten(kept)
     self._metrics = output.metrics
     self.num_updates += 1
     # Replay refuses a NaN; the caller learns about it from `is_finite`.
@@ -116,13 +113,17 @@ class Learner(acme.core.Learner):
 
 @functools.lru_cache(_MAX_PROGRAMS)
 def _jitted_changes(update: types.Update) -> types.Update:
-  """An update whose state has None for unchanged leaves, which XLA would copy."""
+  """An update that returns the new state's leaves, with None for unchanged ones.
+
+  XLA would copy those.
+  """
 
   @jax.jit
   def changes(
     state: types.State, sample: types.Sample
   ) -> tuple[types.State, types.LearnerOutput]:
     new, output = update(state, sample)
-    return jax.tree.map(lambda n, o: None if n is o else n, new, state), output
+    leaves = zip(jax.tree.leaves(new), jax.tree.leaves(state), strict=True)
+    return [None if n is o else n for n, o in leaves], output
 
   return changes
