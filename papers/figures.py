@@ -1,7 +1,7 @@
 """What a figure is: its runs, panels and claims, declared as values.
 
 A module of a paper lists its figures in `FIGURES`; `reproduce.py` finds, computes,
-draws and judges them. `docs/guides/figures.md` has an example.
+draws and judges them. `docs/papers/figures.md` has an example.
 
 A `Grid` makes a task for each line, each combination of its axes (the tuples among the
 settings; other values are the same for all) and each part of the seeds. `compute` gets

@@ -1,1 +1,1 @@
-"""The bonuses that the field uses, on one agent: see docs/guides/bonuses.md."""
+"""The bonuses that the field uses, on one agent: see docs/minigrid.md."""
