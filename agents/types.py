@@ -282,9 +282,9 @@ class Agent:
   def parameters(self, env_steps: int, num_updates: int) -> dict[str, float]:
     """The settings that may change over time, for logs.
 
-    Those of the learner, as the learning rate and β, at this number of updates; and
-    those of the exploration rule, as ε, at this number of environment steps. In the
-    first `random_steps` of a run, ε is 1.
+    The learner's settings, such as the learning rate and β, are at this number of
+    updates, and the exploration rule's, such as ε, at this number of environment
+    steps. In the first `random_steps` of a run, ε is 1.
     """
     rule = schedules.current(getattr(self.config, "exploration", None), env_steps)
     if env_steps < getattr(self.config, "random_steps", 0):

@@ -67,7 +67,7 @@ def reseed(environment: dm_env.Environment, seed: int) -> None:
 def missing_mnist() -> str:
   """Why the mnist experiments cannot run; '' if the files of their images are there.
 
-  The folder is that of `EXPLORAX_MNIST_DIR`, or bsuite's, /tmp/mnist.
+  The folder is `EXPLORAX_MNIST_DIR`, or bsuite's, /tmp/mnist.
   """
   missing = [name for name in _MNIST_FILES if not (_mnist_folder() / name).is_file()]
   if not missing:

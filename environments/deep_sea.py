@@ -66,7 +66,7 @@ class DeepSea(ranges.Checked, jax_types.Simulation):
   Paper 1 mentions a cost at every step, bsuite charges only steps to the right; we
   follow bsuite. The best return is 0.99 in both cases.
 
-  The metrics are those of `bsuite_info()`, but of one episode: `bad_episode`, 1 if
+  The metrics are `bsuite_info()`'s, counted within one episode: `bad_episode`, 1 if
   the agent went left on the way to the goal, and `denoised_return`, 1 if it reached
   the goal.
   """

@@ -114,7 +114,7 @@ def to_array(spec: dm_env.specs.Array, observation: Any) -> np.ndarray:
 def to_batch(spec: dm_env.specs.Array, observation: Any) -> tuple[np.ndarray, bool]:
   """`[B, *spec.shape]` of one observation or of a batch, and whether it is a batch.
 
-  Errors are those of `to_array`.
+  Raises the errors of `to_array`.
   """
   array = _converted(spec, observation)
   if array.shape == spec.shape:

@@ -99,7 +99,7 @@ def list_environments() -> list[tuple[str, str]]:
   bsuite's are listed by experiment if it is installed; the last rows show how to name
   others.
   """
-  bsuite = [("bsuite:<id>", "those of bsuite, with explorax[bsuite]")]
+  bsuite = [("bsuite:<id>", "an id of bsuite, with explorax[bsuite]")]
   return [
     *(_module("bsuite").list_experiments() if _has_bsuite() else bsuite),
     *_module("jax").list_kinds(),

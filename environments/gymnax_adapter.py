@@ -1,7 +1,7 @@
 """Environments of other JAX libraries, in gymnax's protocol; no library is imported.
 
-`reset` and `step` are pure functions, told apart by the number of their arguments and
-results, and by no name of a field:
+`reset` and `step` are pure functions. They are recognised by the number of their
+arguments and results, and not by names of fields:
 
 - `reset(key[, params])` → `(observation, state)`
 - `step([key, ]state, action[, params])` → `(observation, state, reward, done[, info])`

@@ -17,9 +17,9 @@ _NOT_KEPT = object()  # In place of an argument.
 def name_of(environment: Any) -> str:
   """`my_envs:Maze/size=5`, or `gym:FrozenLake-v1/is_slippery=false|TimeLimit(...)`.
 
-  Arguments are those of the constructor, as the object keeps them under their names (or
-  with an underscore before them), and those that gymnasium records. One that is not
-  kept, or does not say what it is, is `?`: two objects with this name may differ.
+  Arguments are the constructor's, if the object has attributes of their names (or with
+  an underscore before them), or gymnasium records them. An argument that is not stored,
+  or whose value has no name, is `?`: two objects with this name may differ.
 
   Args:
     environment: of any protocol that `wrap` takes, or its result.

@@ -49,7 +49,7 @@ class _EqualByArguments(dm_env.specs.Array):
 class OneHotArray(_EqualByArguments, dm_env.specs.BoundedArray):
   """A float32 array that holds a single 1 and zeros, or zeros only.
 
-  Deep Sea's observations are of this kind (all zeros after the last step). Agents
+  Deep Sea has such observations (all zeros after the last step). Agents
   store them as an index and turn their first layer into a gather.
   """
 

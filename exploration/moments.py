@@ -98,7 +98,7 @@ def update_ema_moments(
   """Adds a batch; a batch from t updates ago has the weight `decay`ᵗ.
 
   The weights are divided by their sum, so that the first moments are not biased
-  towards 0: they are those of the first batch.
+  towards 0, but are the first batch's.
 
   Args:
     moments: of the earlier batches.

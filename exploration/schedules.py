@@ -44,8 +44,8 @@ LearningRate = ranges.PositiveFloat | Annotated[Schedule, ranges.Range(ge=0)]
 def current(settings: Any, time: int) -> dict[str, float]:
   """The values at a time of all fields of a dataclass that accept a schedule.
 
-  Those of a rule include the ones of the rule that it wraps: `of.epsilon`, if it has an
-  `epsilon` of its own. Empty for anything but a dataclass.
+  A rule's values include the values of the rule that it wraps: `of.epsilon`, if that
+  rule has an `epsilon`. Empty if `settings` is not a dataclass.
   """
   if not dataclasses.is_dataclass(settings):
     return {}

@@ -143,8 +143,8 @@ retrace = _with_trace(
   traces.retrace,
   """TD errors of Retrace(λ): c = λ min(1, π/μ).
 
-  Safe for any π and μ, with full returns where the two are close. Arguments and result
-  are those of `off_policy_q`, without its trace.
+  Safe for any π and μ, with full returns where the two are close. Takes the arguments
+  of `off_policy_q` without the trace, and returns the same.
   """,
 )
 
@@ -187,8 +187,8 @@ def importance_sampling(
   """TD errors with per-decision importance sampling (Precup et al. 2000): c = π/μ.
 
   Unbiased for any π and μ, with a variance that grows with their distance. There is no
-  λ: at a row that must not enter a trace, pass μ = 0. Other arguments and the result
-  are those of `off_policy_q`.
+  λ: at a row that must not enter a trace, pass μ = 0. `off_policy_q` describes the
+  other arguments and the result.
   """
   return off_policy_q(
     traces.importance_sampling,

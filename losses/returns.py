@@ -1,8 +1,8 @@
 """The return that all off-policy losses share; they differ in its traces.
 
 Rows and times: entry i of every argument, `[T]`, belongs to the transition from x_i
-into x_{i+1}: rewards and discounts are those of that transition, and values, actions,
-probabilities and traces those at x_{i+1}. Entry i of a return is that of (x_i, a_i).
+into x_{i+1}: its reward and discount, and the values, action, probabilities and trace
+at x_{i+1}. Entry i of a return is the return of (x_i, a_i).
 """
 
 import jax

@@ -29,7 +29,7 @@ def successor_features(
       φ_tm1 + γ_t Σ_a π_t(a) ψ_t(a) − ψ_tm1(a_tm1)
 
   Source: Dayan 1993; Barreto et al. 2017; Janz et al. 2019 (Successor Uncertainties),
-  section 4. The expectation over π is that of expected SARSA.
+  section 4. The expectation over π is as in expected SARSA.
 
   Args:
     psi_tm1: online network's successor features at time 0. Float `[A, D]`.

@@ -17,8 +17,8 @@ def with_prior(
 ) -> recurrent.QNetworks:
   """Adds a fixed random function to each member: Q_k = Q_θk + scale · P_k.
 
-  No gradient reaches the priors' parameters, and priors have no noise. They have a
-  recurrent state of their own, appended to that of the trained networks. For R2D2,
+  No gradient reaches the priors' parameters, and priors have no noise. They have their
+  own recurrent state, appended to the trained networks' state. For R2D2,
   Flennerhag et al. (2020), appendix E.1, use priors of the same architecture with
   reduced widths.
 

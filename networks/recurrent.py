@@ -140,8 +140,8 @@ def make_q_networks(
     observation_spec: of the encoded observations.
     num_members: M heads with separate parameters.
     lstm_size: the trunk's.
-    shared_torso: whether all heads are on one trunk; otherwise each member has a trunk
-      and a recurrent state of its own.
+    shared_torso: whether all heads are on one trunk; otherwise each member has its own
+      trunk and recurrent state.
   """
   network = hk.transform(trunk)
   members = ensemble.Members(make_head, num_members)

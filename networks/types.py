@@ -25,7 +25,7 @@ class EnsembleParams(NamedTuple):
   """Parameters of K networks.
 
   Attributes:
-    torso: the torsos', `[K, ...]`; those of a shared torso have no such axis.
+    torso: the torsos', `[K, ...]`; a shared torso's have no such axis.
     heads: the heads', with a leading axis of members, `[K, ...]`.
   """
 

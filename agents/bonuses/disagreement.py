@@ -28,13 +28,13 @@ class State(NamedTuple):
 class Disagreement(types.Bonus):
   """Var_m g_m(φ(x), a) / σ, averaged over the features of φ.
 
-  Each of M forward models g_m learns φ(x'), with φ random and fixed, from the
-  transitions that it keeps of a batch. Where the successor is noisy all of them learn
-  its mean, so that, unlike ICM's, the bonus vanishes there. σ is the bonus's deviation
-  since the start; the mean is not subtracted.
+  Each of M forward models g_m learns φ(x'), with φ random and fixed, from its share of
+  a batch's transitions. If the next state is noisy, all of them learn its mean, so that
+  the bonus vanishes, unlike ICM's. σ is the bonus's deviation since the start; the mean
+  is not subtracted.
 
   Source: Pathak et al. (2019), and its code (exploration-by-disagreement), whose models
-  have four residual blocks, and whose σ is of discounted sums of the bonus over time.
+  have four residual blocks. There σ is the deviation of the bonus's discounted sums.
   """
 
   # All of the code, if nothing else is said.

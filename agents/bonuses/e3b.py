@@ -15,14 +15,15 @@ class E3B(types.Bonus):
   """φ(x')ᵀ C⁻¹ φ(x') / σ, with C = λI + Σ φ φᵀ over the episode's earlier observations.
 
   φ is trained by inverse dynamics in the learner; an actor's φ changes only between
-  episodes, as C is of one φ. The learner divides by σ, the bonus's deviation since the
-  start; the mean is not subtracted. With `lifelong`, the bonus of another kind, r_int
-  is the product (Henaff et al., 2023), and σ is its deviation: times RND, the ellipsoid
-  has the place of the memory of Never Give Up.
+  episodes, because C is computed with one φ. The learner divides by σ, the bonus's
+  deviation since the start; the mean is not subtracted. With another bonus as
+  `lifelong`, r_int is the product (Henaff et al., 2023), and σ is its deviation: times
+  RND, the ellipsoid takes the place of Never Give Up's memory.
 
   Source: Henaff et al. (2022), and its code (e3b, `minihack/torchbeast`), which rewards
   the transition out of x with the bonus of x, changes φ within an episode, and gives an
-  episode's first observation 0. Here nothing arrives at that one, so that it has none.
+  episode's first observation 0. Here the first observation has no bonus, because no
+  transition leads to it.
   """
 
   # 1024 features, learning rate 1e-4 (the code).

@@ -17,7 +17,7 @@ class NovelD(types.Bonus):
   """max(n(x') − α n(x), 0) on the first visit to x' in an episode, else 0.
 
   n(x) = ‖ĝ(x) − g(x)‖₂ of random network distillation. The actor stores whether the
-  visit is the first; the learner computes n of both ends anew, and trains ĝ on x'.
+  visit is the first; the learner computes n of both ends, and trains ĝ on x'.
 
   Source: Zhang et al. (2021), and its code (NovelD, `src/algos/bebold.py`).
   """

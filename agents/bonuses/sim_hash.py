@@ -15,7 +15,7 @@ from explorax.agents.bonuses import types
 class SimHash(types.Bonus):
   """N(c)^{-1/2} of the code c = sign(A x'), A random, over all of an actor's episodes.
 
-  Similar observations share a code; with more bits they are told apart. This visit is
+  Similar observations share a code; more bits distinguish them. This visit is
   included in N. Codes are hashed into a table.
 
   Source: Tang et al. (2017), #Exploration; for DQN their code rewards the arrival. They

@@ -36,11 +36,11 @@ def make_initial_priority(
   config: config_lib.QConfig,
   bonus: bonus_types.IntrinsicReward | None,
 ) -> types.InitialPriority:
-  """The priorities of new windows: those of the learner, from the actor's values.
+  """The priorities of new windows: the learner's function of the actor's values.
 
-  The values with which the actor chose, its extra `q` (and `logits`), stand for those
-  of both networks; the target's errors, the rewards and the mixture over time are the
-  learner's. So with the weights that acted, a target network like them and no noise,
+  The values with which the actor chose, its extra `q` (and `logits`), take the place of
+  both networks' values; the target's errors, the rewards and the mixture over time are
+  the learner's. With the weights that acted, an equal target network and no noise,
   these are the learner's priorities (Horgan et al., 2018; Kapturowski et al., 2019).
   A bonus is included if the actor has stored r_int, or if its learning half needs
   nothing but values; schedules have their first value.

@@ -15,7 +15,7 @@ from explorax.agents.successor import config as config_lib
 class Features(NamedTuple):
   """φ and ψ: observations `[B, ...]` → float32 `[B, A, D]`; they share no parameters.
 
-  Those of φ are not negative; those of ψ have any sign.
+  The values of φ are not negative; the values of ψ have any sign.
   """
 
   phi: networks.Network

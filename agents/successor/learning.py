@@ -14,7 +14,7 @@ from explorax.agents.successor import features as features_lib
 
 
 class Params(NamedTuple):
-  """The trained parameters: those of φ and those of ψ."""
+  """The trained parameters, of φ and of ψ."""
 
   phi: Any
   psi: Any
@@ -50,7 +50,7 @@ class Learner:
 
   where δ_ψ is the TD error of ψ(x, a) under the policy that draws w from the posterior
   and is greedy in ψᵀw (w is drawn for each transition; the target network selects the
-  action), and δ_Q is that of Q-learning on Q = ψᵀμ. No gradient passes through μ, nor
+  action), and δ_Q is Q-learning's on Q = ψᵀμ. No gradient passes through μ, nor
   through φ in δ_ψ. Then the batch's φ and rewards enter the regression, whose posterior
   is computed for as many observations as replay holds.
 

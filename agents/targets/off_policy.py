@@ -1,4 +1,4 @@
-"""Targets that evaluate an ε-greedy policy, told apart by their traces.
+"""Targets that evaluate an ε-greedy policy; they differ in their traces.
 
 Munos et al. (2016); expected SARSA(λ), which does not correct for the behaviour policy,
 is Sutton and Barto's (2018, equation 12.20).

@@ -84,7 +84,7 @@ class Target(ranges.Checked, abc.ABC):
   def td_errors(
     self, predictions: Predictions, stream: Stream, tx_pair: losses.TxPair
   ) -> jax.Array:
-    """TD errors `[T]`; for distributions, those of their means.
+    """TD errors `[T]`; for distributions, of their means.
 
     Args:
       predictions: the values, transformed by `tx_pair`.
@@ -104,7 +104,7 @@ def over_members(
   r_t: jax.Array,
   exploration_epsilon: jax.Array | float | None,
 ) -> jax.Array:
-  """A target's function over a batch, and over members with rewards of their own.
+  """A target's function over a batch, and over members with their own rewards.
 
   Args:
     function: a target's `td_errors`, given its tx_pair, or its `divergences`.

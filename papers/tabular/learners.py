@@ -51,7 +51,7 @@ class Learner(NamedTuple):
 
 
 class Visits(NamedTuple):
-  """The steps taken, and those of first visits."""
+  """The steps taken, and the steps of first visits."""
 
   steps: jax.Array  # int32 `[]`.
   first: jax.Array  # int32 `[C]`, or `[C, A]` of pairs.
@@ -67,7 +67,7 @@ def first_visits(
 
   A cell, as `encode` numbers them from 0 to C − 1, is visited when the agent arrives,
   also at an episode's last timestep, and at step 0 if it starts there. With `pairs`,
-  the visits are of (cell, action): after the action, at step 1 at the earliest.
+  a visit of (cell, action) counts after the action, at step 1 at the earliest.
   """
 
   def init(key: jax.Array) -> Visits:

@@ -61,7 +61,7 @@ def run(
     learner: learns action values.
     rule: chooses actions with the learner's values.
     environment: an environment written in JAX.
-    params: the environment's, or a list with those of each seed.
+    params: the environment's, or a list with one of each seed.
     seeds: each of which gives the same record beside any others.
     **options: `num_episodes`, E, at least 1; `max_steps`, after which a run ends, even
       within an episode; `stop`: a run ends after the first episode at whose end it is

@@ -52,13 +52,13 @@ class OnlineBonus:
   Where an episode has ended and `begin` is not called, the environment resets itself:
   the next step's action is ignored, and what it reaches is a first observation.
 
-  Observations that are not finite are refused. Numbers beyond ten times the largest one
-  so far (at least 1) are clipped to that, so that a single one does not end the
+  Observations that are not finite are refused. Numbers are clipped to ten times the
+  largest one so far (at least 1), so that a single outlier does not spoil the
   statistics.
 
   Bonuses of an agent's values (`tdu`, `qu`, `infogain`, `td_error`) need the agent, and
-  are refused. Where actions are not discrete, a bonus sees all of them as one: counts
-  are of states then, and `NeverGiveUp` needs states other than `learned`.
+  are refused. If actions are not discrete, a bonus sees all of them as one: counts
+  then count states, and `NeverGiveUp` needs states other than `learned`.
 
   Attributes:
     ended: bool `[N]`, where no episode is running.
@@ -182,7 +182,7 @@ class OnlineBonus:
   def load(self, path: str | os.PathLike[str]) -> None:
     """Restores what `save` wrote, for any number of environments; episodes begin.
 
-    Where each environment has a state, environment i gets that of the file's i mod N.
+    If each environment has a state, environment i gets the file's state i mod N.
 
     Raises:
       ValueError: if the file is of another bonus or of other observations.

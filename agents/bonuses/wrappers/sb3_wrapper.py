@@ -33,10 +33,10 @@ class BonusVecEnv(vec_env.VecEnvWrapper):
     beta: exploration.Setting = 1.0,
     **settings: Any,
   ):
-    """Wraps a vector; `settings` and errors are those of `OnlineBonus`.
+    """Wraps a vector; `OnlineBonus` describes `settings` and errors.
 
-    Without a bonus (None), it changes nothing. `EvalCallback` needs the environments of
-    evaluation wrapped as those of training are.
+    Without a bonus (None), it changes nothing. `EvalCallback` needs the same wrappers
+    around the environments of training and of evaluation.
     """
     super().__init__(venv)
     self.bonus: online.OnlineBonus | None = None
