@@ -22,8 +22,7 @@ class E3B(types.Bonus):
 
   Source: Henaff et al. (2022), and its code (e3b, `minihack/torchbeast`), which rewards
   the transition out of x with the bonus of x, changes φ within an episode, and gives an
-  episode's first observation 0. Here the first observation has no bonus, because no
-  transition leads to it.
+  episode's first observation 0. Here it has no bonus: no transition leads to it.
   """
 
   # 1024 features, learning rate 1e-4 (the code).
