@@ -84,8 +84,12 @@ class Panel:
     if "xticks" in around:
       axes.xaxis.minorticks_off()
     for name, axis in (("xticks", axes.xaxis), ("yticks", axes.yaxis)):
-      if axis.get_scale() == "log" and name not in self.axes:
+      if name in self.axes:
+        continue
+      if axis.get_scale() == "log":
         _label_logarithmic(axis)
+      elif axis.get_view_interval()[1] >= 10_000:
+        drawing.shorten_numbers(axis)
     if self.grid:
       axes.grid(axis=self.grid, alpha=0.3)
     if seeds:
@@ -177,12 +181,14 @@ class Marks(Panel):
     x: the name of a setting.
     fit: whether a power of x is fitted to the runs in which it happened, with its 95 %
       band; else a line joins the medians where it happened in more than half of them.
+    apart: how far apart the marks of two lines are, as a share of x.
   """
 
   event: str
   lines: Lines
   x: str
   fit: bool = False
+  apart: float = 0.012
 
   def draw_lines(self, axes: Axes, table: figures.Table) -> Sequence[int]:
     axes.set(xscale="log", yscale="log")
@@ -194,10 +200,11 @@ class Marks(Panel):
         times = chosen.where(**{self.x: value}).times(self.event)
         y, happened = times.episodes.ravel(), times.solved.ravel()
         seeds.append(len(y))
-        x = value * 1.012 ** (i - (len(self.lines) - 1) / 2)
+        side = i - (len(self.lines) - 1) / 2
+        x = value * (1 + self.apart) ** side
         _draw_runs(axes, np.full(sum(happened), x), y[happened], color)
         if not happened.all():
-          self._draw_limit(axes, x, y[~happened], color)
+          self._draw_limit(axes, x, y[~happened], color, int(np.sign(side)))
         xs += [value] * sum(happened)
         ys += [*y[happened]]
         median = np.median(np.where(happened, y, np.inf))
@@ -214,10 +221,14 @@ class Marks(Panel):
         axes.plot([], [], "o-", ms=4, color=color, linewidth=1.5, label=label)
     return seeds
 
-  def _draw_limit(self, axes: Axes, x: float, ends: np.ndarray, color: str) -> None:
+  def _draw_limit(
+    self, axes: Axes, x: float, ends: np.ndarray, color: str, side: int
+  ) -> None:
     _draw_hollow(axes, x, ends.max(), color)
+    axes.margins(y=0.1)  # Numbers are below the title, and not on each other.
     if len(ends) > 1:
-      place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
+      ha = ("center", "left", "right")[side]
+      place = {"xytext": (-3 * side, 5), "textcoords": "offset points", "ha": ha}
       axes.annotate(f"{len(ends)}", (x, ends.max()), **place, fontsize=7, color=color)
 
 
@@ -350,6 +361,7 @@ def draw(
   size = _COLUMN, sum(heights) + 0.6
   with matplotlib.rc_context(_COLUMN_STYLE):
     fig: Any = figure.Figure(size, _COLUMN_DPI, layout="constrained")
+    fig.get_layout_engine().set(w_pad=0.08)
     parts = fig.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)[:, 0]
     labels: dict[str, Any] = {}
     for part, row in zip(parts, rows, strict=True):
@@ -370,14 +382,14 @@ def draw(
 
 
 def _label_logarithmic(axis: Any) -> None:
-  """Gives an axis short numbers if it has none below 0.5.
+  """Gives an axis short numbers if nothing drawn is below 0.5.
 
   They are at powers of ten, and also at 2 and 5 times these if it spans less than 100.
   """
   from matplotlib import ticker
 
   low, high = axis.get_view_interval()
-  if low > 0.5:
+  if axis.get_data_interval()[0] > 0.5:
     subs = (1, 2, 5) if high < 100 * low else (1,)
     axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=9))
     axis.set_minor_formatter(ticker.NullFormatter())

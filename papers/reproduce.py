@@ -71,7 +71,9 @@ class Flags:
   # Directory of the raw results. [OUTPUT/raw]
   results: str | None = None
   # Directory of Markdown pages, whose tables between `<!-- table: NAME -->`, or `<!--
-  # table: findings of NAME -->`, and `<!-- end -->` are written again.
+  # table: findings of NAME -->`, and `<!-- end -->` are written again; a table of
+  # findings only if verdicts.csv has all of its figures. Of the drawings, those that a
+  # page shows are made.
   pages: str | None = None
 
   ## Information
@@ -99,6 +101,8 @@ def _reproduce(flags: dict[str, Any], argv: list[str]) -> int | command.Work:
     (figure, figures.parse_changes(figure, flags["set"]))
     for figure in figures.choose(flags["figure"], known)
   ]
+  if flags["pages"] is not None and not _pages(pathlib.Path(flags["pages"])):
+    raise errors.SetUpError(f"there are no Markdown pages in {flags['pages']}.")
   directory = pathlib.Path(flags["output"]).expanduser().absolute()
   results = pathlib.Path(flags["results"] or directory / "raw").expanduser().absolute()
   for path in (directory, results):
@@ -121,6 +125,8 @@ def _make(
   if workers is None and jax.default_backend() != "cpu":
     workers = 1  # Other processes compute on the CPU.
   code, tables = 0, dict[str, str]()
+  pages = None if flags["pages"] is None else pathlib.Path(flags["pages"])
+  shown = "" if pages is None else "".join(_pages(pages).values())
   with signals.stop_on_signals() as stop:
     run = functools.partial(
       pool.compute, workers=workers, ray_address=flags["ray_address"], stop=stop
@@ -138,14 +144,16 @@ def _make(
         code = 1
         continue
       version = "_changed" if changes else "_quick" * flags["quick"]
-      for x in write(figure, table, directory, version):
+      for x in write_findings(figure, table, directory, version):
         console.line(f"  {judge.VERDICTS[x.held]} ({x.test}): {x.claim}: {x.measured}")
-      if figure.panels:
-        console.line(f"  drawn in {directory / figure.file_name}{version}.png\n")
-      if figure.table is not None:
+      drawing = f"{figure.file_name}{version}.png"
+      if figure.panels and (pages is None or drawing in shown):
+        _write(directory / drawing, draw.draw(figure.panels, table, figure.title))
+        console.line(f"  drawn in {directory / drawing}\n")
+      if figure.table is not None and not version:
         tables[figure.name] = figure.table(table)
-  if flags["pages"] is not None:
-    fill_pages(pathlib.Path(flags["pages"]), read_verdicts(directory), tables)
+  if pages is not None:
+    fill_pages(pages, read_verdicts(directory), tables)
   return code
 
 
@@ -253,17 +261,11 @@ COLUMNS = (
 )
 
 
-def write(
-  figure: figures.Figure,
-  table: figures.Table,
-  directory: pathlib.Path,
-  version: str = "",
+def write_findings(
+  figure: figures.Figure, table: figures.Table, directory: pathlib.Path, version: str
 ) -> list[judge.Finding]:
-  """Draws a figure, and writes its findings if it is not a quick or changed version."""
+  """Writes a figure's findings if it is not a quick or changed version."""
   findings = judge.judge(figure.claims, table, figure.problem)
-  if figure.panels:
-    png = draw.draw(figure.panels, table, figure.title)
-    _write(directory / f"{figure.file_name}{version}.png", png)
   if version:
     return [dataclasses.replace(x, held=None) for x in findings]
   rows = [row for row in read_verdicts(directory) if row["figure"] != figure.name]
@@ -305,6 +307,11 @@ def read_verdicts(directory: pathlib.Path) -> list[dict[str, str]]:
 # -- pages ----------------------------------------------------------------------------
 
 
+def _pages(directory: pathlib.Path) -> dict[pathlib.Path, str]:
+  """The Markdown pages below a directory."""
+  return {x: x.read_text(encoding="utf-8") for x in sorted(directory.rglob("*.md"))}
+
+
 def fill_pages(
   directory: pathlib.Path,
   rows: Sequence[Mapping[str, str]],
@@ -314,15 +321,15 @@ def fill_pages(
 
   Args:
     directory: of the pages.
-    rows: of the table of verdicts.
+    rows: of the table of verdicts; a table of a figure without one is left as it is.
     tables: figure → its own table.
   """
-  for path in sorted(directory.rglob("*.md")):
-    text = path.read_text(encoding="utf-8")
+  judged = {row["figure"] for row in rows}
+  for path, text in _pages(directory).items():
     made = dict(tables)
     for name in markdown.names(text):
-      if name.startswith("findings of "):
-        chosen = name.split()[2:]
+      chosen = name.split()[2:]
+      if name.startswith("findings of ") and judged.issuperset(chosen):
         made[name] = _findings([x for y in chosen for x in rows if x["figure"] == y])
     if (filled := markdown.fill(text, made)) != text:
       path.write_text(filled, encoding="utf-8")

@@ -214,6 +214,6 @@ def learning_curve(
   shorten_numbers(axes.xaxis)
   axes.grid(alpha=0.3)
   window = f"lines: mean over a tenth of the episodes, at most {curves.WINDOW}"
-  axes.legend(loc="best", fontsize="small", title=window, title_fontsize="small")
+  fig.legend(loc="outside lower center", ncols=3, title=window, fontsize="small")
   save(file, fig)
   return fig

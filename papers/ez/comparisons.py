@@ -112,6 +112,7 @@ def size_marks(
     event=event,
     lines=runs.RULES,
     x="size",
+    apart=0.04,
     where=where,
     guides=[
       draw.powers_of_two(sizes),

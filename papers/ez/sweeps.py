@@ -176,7 +176,7 @@ FIGURES = (
       [
         draw.Curves(
           y=comparisons.DISCOUNTED,
-          lines={law: {"law": law}},
+          lines={"": {"law": law}},  # The title names it.
           x="parameter",
           axes={
             "title": f"{law} durations",
@@ -227,7 +227,7 @@ FIGURES = (
       for ties, num_seeds in ((_FIXED, 800), (_RANDOM, 100))
     ],
     quick={"noise": (0.0, 0.2, 0.9), "size": 8, "episodes": 20, "num_seeds": 5},
-    panels=comparisons.means("noise", "probability of a random move", 0.25, "fixed"),
+    panels=comparisons.means("noise", "probability of a random move", 0.1, "fixed"),
     claims=[
       comparisons.earns_more(
         "without noise, εz-greedy earns more", {**_FIXED, "noise": 0.0}

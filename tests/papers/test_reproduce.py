@@ -106,17 +106,32 @@ def test_other_settings_are_computed_beside_what_there_is(call, own, out):
   assert [row["verdict"] for row in rows] == ["held"] * 2  # Of the full version.
 
 
-def test_further_runs_follow_from_the_results_of_the_first(call, own, out, tmp_path):
+def test_further_runs_follow_from_the_results_of_the_first(call, own):
+  call("--figure=my_figures:STAGES")
+  assert own.computed == [3, 2, 4]
+
+
+def test_pages_have_the_tables_and_choose_the_drawings(call, out, tmp_path):
   page = tmp_path / "page.md"
   page.write_text(
     "# A\n<!-- table: own/fig1 -->\n<!-- end -->\n"
     "<!-- table: findings of own/fig1 -->\nold\n<!-- end -->\nthe end\n"
   )
-  call("--figure=my_figures:STAGES", f"--pages={tmp_path}")
-  assert own.computed == [3, 2, 4]
+  flags = ["--figure=my_figures:STAGES", f"--pages={tmp_path}"]
+  call(*flags, "--quick")
+  assert "old" in (text := page.read_text()) and "results" not in text
+  call(*flags)
   text = page.read_text()
   assert "\n3 results\n" in text and text.endswith("the end\n")
   assert "| it is there | held | 3 tasks | 4 | counted |" in text and "old" not in text
+  assert not [*out.glob("*.png")]
+  page.write_text(
+    text.replace("own/fig1 -->\n|", "own/fig1 own/fig2 -->\n![](own_fig1.png)|")
+  )
+  changed = page.read_text()
+  call(*flags)
+  assert page.read_text() == changed  # There are no findings of own/fig2.
+  assert [*out.glob("*.png")] == [out / "own_fig1.png"]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +142,7 @@ def test_further_runs_follow_from_the_results_of_the_first(call, own, out, tmp_p
     (["--set", "sizes=3"], "Did you mean size"),
     (["--set", "rule=b"], "rule=b"),
     ([f"--output={__file__}"], __file__),
+    (["--pages=nowhere"], "no Markdown pages in nowhere"),
   ],
 )
 def test_refusals_are_one_sentence(call, flags, words):

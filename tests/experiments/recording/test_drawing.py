@@ -25,7 +25,7 @@ def test_each_policy_has_a_line_and_evaluations_have_one(
   axes = curve(episodes, evaluations=evaluations)
   assert axes.get_title() == "tdu on deep sea"
   exploiter, explorer, evaluation = axes.get_lines()
-  labels = [text.get_text() for text in axes.get_legend().get_texts()]
+  labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
   parts = ("exploiter", "explorer", "evaluation")
   for label, part in zip(labels, parts, strict=True):
     assert part in label
