@@ -1,5 +1,9 @@
 """Replay on the device: what it makes of episodes is what the memory replay makes."""
 
+import dataclasses
+import functools
+import itertools
+
 import dm_env
 import jax
 import jax.numpy as jnp
@@ -10,6 +14,7 @@ from explorax.agents import types
 from explorax.agents.replay import adder as adder_lib
 from explorax.agents.replay import device as device_replay
 from explorax.agents.replay import memory as memory_replay
+from explorax.agents.replay import packing
 from explorax.environments import specs
 
 EXTRAS = {
@@ -83,66 +88,74 @@ def write_to_memory(agent, episodes, join):
 
 def write_to_device(agent, episodes_of_each, **arguments):
   """Each environment's episodes, a row of each at a time; some end before others."""
-  num_envs = len(episodes_of_each)
-  replay = device_replay.DeviceReplay(agent, num_envs, **arguments)
-  append, end = jax.jit(replay.append), jax.jit(replay.end_episodes)
-  state = replay.init()
+  replay = device_replay.DeviceReplay(agent, len(episodes_of_each), **arguments)
   flat = [
     [(row, i == len(rows) - 1) for rows in episodes for i, row in enumerate(rows)]
     for episodes in episodes_of_each
   ]
-  shape = state.rows["observation"].shape[2:]
-  dtypes = {
-    name: x.dtype for name, x in {**state.rows, **state.first, **state.newest}.items()
+  nothing = jax.tree.map(np.zeros_like, flat[0][0][0])
+  steps = [*itertools.zip_longest(*flat, fillvalue=(nothing, False))]
+  columns = {
+    name: np.array(
+      [[row[name] for row, _ in rows] for rows in steps],
+      np.int32 if name == "action" else np.float32,
+    )
+    for name in nothing
   }
-  nothing = {**dict.fromkeys(flat[0][0][0], 0.0), "core_state": np.zeros(2)}
-  for step in range(max(map(len, flat))):
-    there = np.array([step < len(rows) for rows in flat])
-    rows = [rows[step][0] if step < len(rows) else nothing for rows in flat]
-    columns = {
-      name: np.array([row[name] for row in rows], dtype)
-      for name, dtype in dtypes.items()
-    }
-    columns["observation"] = columns["observation"].reshape((num_envs, *shape))
-    last = np.array([step < len(rows) and rows[step][1] for rows in flat])
-    state = append(state, columns, there)
-    state = end(state, last)
-  return replay, state
+  shape, _ = packing.column_specs(agent)["observation"]
+  columns["observation"] = columns["observation"].reshape(len(steps), -1, *shape)
+  there = np.array([[row is not nothing for row, _ in rows] for rows in steps])
+  last = np.array([[is_last for _, is_last in rows] for rows in steps])
+
+  def step(state, row):
+    columns, there, last = row
+    return replay.end_episodes(replay.append(state, columns, there), last), None
+
+  run = jax.jit(lambda rows: jax.lax.scan(step, replay.init(), rows)[0])
+  return replay, run((columns, there, last))
 
 
-def windows_of(samples):
-  """First observation's newest frame → (rows, first) of each window drawn."""
-  windows = {}
-  for _, sample in samples:
-    num_rows = sample.rows["mask"].shape[1]
-    observations = types.join_frames(sample.rows["observation"], num_rows)
-    sample = sample._replace(rows={**sample.rows, "observation": observations})
-    for i in range(len(sample.probabilities)):
-      rows = {name: np.asarray(x[i]) for name, x in sample.rows.items()}
-      first = {name: np.asarray(x[i]) for name, x in sample.first.items()}
-      windows[float(rows["observation"][0].ravel()[-1])] = rows, first
-  return windows
+def windows_of(batches):
+  """First observation's newest frame → (columns, probability) of each window drawn."""
+  parts = [(sample.rows, sample.first, sample.probabilities) for _, sample in batches]
+  rows, first, probabilities = jax.tree.map(lambda *x: np.concatenate(x), *parts)
+  observations = types.join_frames(rows["observation"], rows["mask"].shape[1])
+  columns = {**rows, **first, "observation": np.asarray(observations)}
+  names = columns["observation"][:, 0].reshape(len(probabilities), -1)[:, -1]
+  return {
+    float(name): ({column: x[i] for column, x in columns.items()}, probabilities[i])
+    for i, name in enumerate(names)
+  }
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def sample_each(replay, state, keys):
+  return jax.lax.map(lambda key: replay.sample(state, key), keys)
 
 
 def draw(replay, state, num_batches):
-  sample = jax.jit(replay.sample)
-  return [sample(state, jax.random.key(i)) for i in range(num_batches)]
+  """(keys, sample) of each batch, in numpy."""
+  keys = jax.random.split(jax.random.key(0), num_batches)
+  batches = jax.device_get(sample_each(replay, state, keys))
+  return [jax.tree.map(lambda x, i=i: x[i], batches) for i in range(num_batches)]
 
 
-@pytest.mark.parametrize("frames", [False, True])
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize(
+  ("name", "frames"),
+  [
+    ("sequences", True),
+    ("long sequences", False),
+    ("one step", False),
+    ("three steps", True),
+  ],
+)
 def test_windows_are_those_of_the_memory_replay(declare, name, frames):
   """In two environments whose episodes end at different times; beyond the capacity."""
   num_frames = 3 if frames else 1
   observations = FRAMES if frames else dm_env.specs.Array((), np.float32)
-  agent = declare(
-    make_spec(**SPECS[name], num_frames=num_frames), EXTRAS, observations=observations
-  )
-  half = declare(
-    make_spec(**SPECS[name], num_frames=num_frames, capacity=30),
-    EXTRAS,
-    observations=observations,
-  )
+  spec = make_spec(**SPECS[name], num_frames=num_frames)
+  half = dataclasses.replace(spec, capacity=30)
+  agent, half = (declare(x, EXTRAS, observations=observations) for x in (spec, half))
 
   def join(seen):
     if not frames:
@@ -163,64 +176,46 @@ def test_windows_are_those_of_the_memory_replay(declare, name, frames):
   drawn = windows_of(draw(replay, state, 100))
   assert sorted(drawn) == sorted(expected)
   assert int(jnp.sum(replay.num_windows(state))) == len(expected)
-  for first_observation, (rows, first) in expected.items():
-    other_rows, other_first = drawn[first_observation]
-    assert set(rows) == set(other_rows) and set(first) == set(other_first)
-    for column, values in rows.items():
-      np.testing.assert_array_equal(other_rows[column], values, err_msg=column)
-      assert other_rows[column].dtype == values.dtype
-    np.testing.assert_array_equal(other_first["core_state"], first["core_state"])
+  for window, (columns, _) in expected.items():
+    assert set(columns) == set(drawn[window][0])
+    for name, values in columns.items():
+      np.testing.assert_array_equal(drawn[window][0][name], values, name, strict=True)
 
 
 @pytest.mark.parametrize(
-  ("name", "lengths"), [("sequences", [4, 9, 2, 5]), ("three steps", [1] * 20)]
+  ("name", "lengths", "changes"),
+  [("sequences", [4, 9, 2, 5], PRIORITISED), ("three steps", [1] * 20, {})],
 )
-def test_memory_for_the_steps_of_a_run_suffices(declare, name, lengths):
+def test_memory_for_the_steps_of_a_run_suffices(declare, name, lengths, changes):
   """Batches are those of a full replay; by priority, up to the rounding of sums."""
-  for changes in ({}, PRIORITISED):
-    spec = make_spec(**SPECS[name], **changes, capacity=1000)
-    agent = declare(spec, EXTRAS)
-    episodes = [list(make_episodes(x, seed)) for seed, x in enumerate((lengths, [6]))]
-    full, capped = (
-      write_to_device(agent, episodes, max_steps=most) for most in (None, 20)
-    )
-    assert capped[1].rows["mask"].shape == (2, 40) and capped[1].windows.shape == (
-      2,
-      20,
-      3,
-    )
-    for (keys, expected), (other_keys, sample) in zip(
-      draw(*full, 5), draw(*capped, 5), strict=True
-    ):
-      slots = keys % full[1].windows.shape[1], other_keys % 20
-      np.testing.assert_array_equal(*slots)
-      chances = sample.probabilities, expected.probabilities
-      np.testing.assert_allclose(*chances, rtol=1e-6 if changes else 0)
-      rest = (x._replace(probabilities=()) for x in (sample, expected))
-      jax.tree.map(np.testing.assert_array_equal, *rest)
+  agent = declare(make_spec(**SPECS[name], **changes, capacity=1000), EXTRAS)
+  episodes = [list(make_episodes(x, seed)) for seed, x in enumerate((lengths, [6]))]
+  full, capped = (
+    write_to_device(agent, episodes, max_steps=most) for most in (None, 20)
+  )
+  assert capped[1].rows["mask"].shape == (2, 40)
+  assert capped[1].windows.shape == (2, 20, 3)
+  for (keys, expected), (other_keys, sample) in zip(
+    draw(*full, 5), draw(*capped, 5), strict=True
+  ):
+    slots = keys % full[1].windows.shape[1], other_keys % 20
+    np.testing.assert_array_equal(*slots)
+    chances = sample.probabilities, expected.probabilities
+    np.testing.assert_allclose(*chances, rtol=1e-6 if changes else 0)
+    rest = (x._replace(probabilities=()) for x in (sample, expected))
+    jax.tree.map(np.testing.assert_array_equal, *rest)
 
 
-@pytest.mark.parametrize("name", ["sequences", "long sequences"])
-def test_first_priorities_are_those_of_the_memory_replay(
-  declare, initial_priority, name
-):
-  spec = make_spec(**SPECS[name], **PRIORITISED)
+def test_first_priorities_are_those_of_the_memory_replay(declare, initial_priority):
+  spec = make_spec(**SPECS["long sequences"], **PRIORITISED)
   agent = declare(spec, EXTRAS, initial_priority=initial_priority)
-  episodes = list(make_episodes([5, 1, 7, 3]))
+  episodes = list(make_episodes([5, 1, 14, 3]))
   memory = write_to_memory(agent, episodes, join=lambda seen: seen[-1])
-  chances = {}
-  for _ in range(30):
-    _, sample = memory.sample()
-    names = sample.rows["observation"][:, 0].tolist()
-    chances.update(zip(names, sample.probabilities, strict=True))
-  replay, state = write_to_device(agent, [episodes])
-  drawn = {}
-  for _, sample in draw(replay, state, 30):
-    names = np.asarray(sample.rows["observation"])[:, 0].tolist()
-    drawn.update(zip(names, np.asarray(sample.probabilities), strict=True))
-  assert sorted(drawn) == sorted(chances) and len(drawn) >= 4
-  for window, chance in chances.items():
-    np.testing.assert_allclose(drawn[window], chance, rtol=1e-5)
+  expected = windows_of([memory.sample() for _ in range(30)])
+  drawn = windows_of(draw(*write_to_device(agent, [episodes]), 30))
+  assert sorted(drawn) == sorted(expected) and len(drawn) >= 6
+  for window, (_, chance) in expected.items():
+    np.testing.assert_allclose(drawn[window][1], chance, rtol=1e-5)
 
 
 def test_chances_follow_priorities(declare):
@@ -228,23 +223,24 @@ def test_chances_follow_priorities(declare):
   spec = make_spec(capacity=2000, batch_size=500, priority_exponent=0.5)
   agent = declare(spec, EXTRAS)
   replay, state = write_to_device(agent, [list(make_episodes([6]))])
-  (keys, sample), *_ = draw(replay, state, 1)
+  ((keys, sample),) = draw(replay, state, 1)
   np.testing.assert_allclose(sample.probabilities, np.full(500, 1 / 6), rtol=1e-6)
-  assert set(np.asarray(keys)) == set(range(6))
-  given = jnp.array([1.0, 9.0, 0.0, 16.0, 4.0, 4.0])
-  state = replay.update_priorities(state, jnp.arange(6), given)
+  assert set(keys) == set(range(6))
+  given = np.array([1.0, 9.0, 0.0, 16.0, 4.0, 4.0], np.float32)
+  update = jax.jit(replay.update_priorities)
+  state = update(state, np.arange(6), given)
   chances = np.sqrt(given) / np.sum(np.sqrt(given))
   drawn = np.zeros(6)
   for keys, sample in draw(replay, state, 40):
     np.testing.assert_allclose(sample.probabilities, chances[keys], rtol=1e-5)
-    np.add.at(drawn, np.asarray(keys), 1)
+    np.add.at(drawn, keys, 1)
   spread = 5 * np.sqrt(chances * (1 - chances) / 20_000)
   assert np.all(np.abs(drawn / 20_000 - chances) <= spread)
   # Without any priority left, all have the same chance.
-  state = replay.update_priorities(state, jnp.arange(6), jnp.zeros(6))
-  (keys, sample), *_ = draw(replay, state, 1)
+  state = update(state, np.arange(6), 0 * given)
+  ((keys, sample),) = draw(replay, state, 1)
   np.testing.assert_allclose(sample.probabilities, np.full(500, 1 / 6), rtol=1e-6)
-  assert set(np.asarray(keys)) == set(range(6))
+  assert set(keys) == set(range(6))
 
 
 def test_no_number_draws_a_value_of_zero():
