@@ -48,7 +48,7 @@ def test_a_window_step_by_step_is_its_n_step_return(make_windows, update, whole,
   np.testing.assert_allclose(found.metrics["loss"], expected.metrics["loss"], rtol=1e-5)
 
 
-def td_errors(target, tx_pair=losses.identity_pair, epsilon=None):
+def td_errors(target, tx_pair):
   """A target's TD errors of five transitions, the third the last of its episode."""
   rng = np.random.default_rng(0)
   q_tm1, q_t, selector = jnp.asarray(rng.normal(size=(3, 5, 3)), jnp.float32)
@@ -59,7 +59,6 @@ def td_errors(target, tx_pair=losses.identity_pair, epsilon=None):
     discount_t=jnp.array([0.9, 0.9, 0.0, 0.9, 0.9]),
     mu_t=jnp.array([0.3, 1.0, 0.5, 0.8, 0.2]),
     continues_t=jnp.array([1.0, 1.0, 0.0, 1.0, 0.0]),
-    exploration_epsilon=epsilon,
   )
   predictions = target_types.Predictions(q_tm1, q_t, selector)
   return np.asarray(target.td_errors(predictions, stream, tx_pair))
@@ -86,13 +85,6 @@ def test_without_a_trace_each_is_double_q_learning(tx_pair):
   assert np.any(single != expected)
 
 
-def test_a_target_may_follow_the_exploration():
-  given = td_errors(off_policy.Retrace(epsilon=0.3))
-  followed = td_errors(off_policy.Retrace(epsilon=None), epsilon=0.3)
-  np.testing.assert_array_equal(given, followed)
-  assert np.any(given != td_errors(off_policy.Retrace(epsilon=0.0)))
-
-
 @dataclasses.dataclass(frozen=True)
 class FirstNumber(bonuses.Bonus):
   """The first number of the observation at the bonus's end, seen by the learner."""
@@ -104,38 +96,21 @@ class FirstNumber(bonuses.Bonus):
     return bonuses.IntrinsicReward(self.end, learning=half)
 
 
-@dataclasses.dataclass(frozen=True)
-class StoredFirstNumber(bonuses.Bonus):
-  """The same, computed by the actor."""
-
-  end: str
-
-  def build(self, observation_spec, num_actions):
-    acting = bonuses.Acting(
-      lambda: (), lambda state: state, lambda w, s, x, a, last: (x[0], s)
-    )
-    return bonuses.IntrinsicReward(self.end, acting)
-
-
 @pytest.mark.parametrize(
   ("end", "target"),
   [
     ("source", one_step.DoubleQ()),
     ("destination", one_step.DoubleQ()),
     ("transition", off_policy.Retrace()),
-    ("destination", off_policy.Retrace()),
   ],
 )
-def test_a_learners_bonus_counts_as_an_actors_does(make_windows, update, end, target):
+def test_a_learners_bonus_counts_as_a_reward_does(make_windows, update, end, target):
   """At the end that it names, and in each step of a return."""
   sample = make_windows(3)
-  rows = {**sample.rows, "r_int": sample.rows["observation"][:, :, 0]}
-  settings = {"beta": 0.7, "target": target}
-  found = update(sample, bonus=FirstNumber(end), **settings)
-  stored = update(sample._replace(rows=rows), bonus=StoredFirstNumber(end), **settings)
-  shifted = rows["r_int"][:, 1:] if end == "destination" else rows["r_int"][:, :-1]
-  paid = rows["reward"].copy()
-  paid[:, :-1] += 0.7 * shifted * rows["mask"][:, :-1]
-  plain = update(sample._replace(rows={**rows, "reward": paid}), target=target)
-  for other in (stored, plain):
-    np.testing.assert_allclose(found.priorities, other.priorities, rtol=1e-4)
+  found = update(sample, target=target, bonus=FirstNumber(end), beta=0.7)
+  rows = {**sample.rows, "reward": sample.rows["reward"].copy()}
+  first = np.arange(3) + (end == "destination")
+  bonus = rows["observation"][:, first, 0]
+  rows["reward"][:, :-1] += 0.7 * bonus * rows["mask"][:, :-1]
+  expected = update(sample._replace(rows=rows), target=target)
+  np.testing.assert_allclose(found.priorities, expected.priorities, rtol=1e-4)
