@@ -6,15 +6,12 @@ from typing import Any
 
 import dm_env
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import networks
 from explorax.agents import types
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
-from explorax.agents.q import values as values_lib
 from explorax.environments import specs
 
 NUM_ACTIONS = 3
@@ -156,22 +153,3 @@ def adam() -> type[Adam]:
 def gradient_of() -> Callable[..., np.ndarray]:
   """(loss of params, params, name) → its gradient by central differences."""
   return _gradient
-
-
-@pytest.fixture(scope="session")
-def evaluate() -> Callable[..., Any]:
-  """(values) → (params, prior_params, observations `[B, ...]`, key) → Prediction."""
-
-  def make(values: values_lib.Values) -> Any:
-    @jax.jit
-    def apply(params, prior_params, x, key):
-      weights = values_lib.Weights(params, prior_params)
-      x = jnp.asarray(x)[:, None]
-      inputs = networks.StepInputs(x, jnp.zeros(x.shape[:2], jnp.int32))
-      state = jnp.zeros((x.shape[0], values.state_size))
-      prediction, _ = values.unroll(weights, inputs, state, key)
-      return jax.tree.map(lambda y: y[:, :, 0], prediction)
-
-    return apply
-
-  return make

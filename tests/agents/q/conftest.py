@@ -1,8 +1,8 @@
-"""The tiny problem with windows of several rows, or with those of any length."""
+"""The tiny problem with windows of several rows."""
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import dm_env
 import numpy as np
@@ -115,20 +115,3 @@ def sequence_config() -> Callable[..., q_config.QConfig]:
 def sequence_sample() -> Callable[..., types.Sample]:
   """(seed, agent) → a batch of windows."""
   return _make_sample
-
-
-class Problem(NamedTuple):
-  """How configs and batches of one window length are made."""
-
-  make_config: Callable[..., q_config.QConfig]
-  make_sample: Callable[[int, q_config.QConfig], types.Sample]
-
-
-@pytest.fixture(params=["transitions", "sequences"])
-def problem(request, make_config, make_sample, make_agent) -> Problem:
-  """Windows of length 1; windows of several rows, for a network with an LSTM."""
-  if request.param == "transitions":
-    return Problem(make_config, make_sample)
-  return Problem(
-    _make_config, lambda seed, config: _make_sample(seed, make_agent(config))
-  )

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu, rnd, tdu
 from explorax.agents.replay import adder as adder_lib
@@ -41,7 +40,14 @@ def episode(rng):
 NOVELTY = ngu.NeverGiveUp(
   hidden_sizes=(4,), embedding_size=2, memory_capacity=9, rnd_size=3
 )
-MIXTURE = {"bonus": NOVELTY, "beta": 0.7, "num_policies": 3, "min_discount": 0.6}
+MIXTURE = {
+  "target": off_policy.Retrace(0.9, 0.1),
+  "bonus": NOVELTY,
+  "beta": 0.7,
+  "num_policies": 3,
+  "min_discount": 0.6,
+  "evaluation_policy": -2,
+}
 EXPLORERS = {"beta": 2.0, "num_members": 2, "num_explorers": 1}
 
 
@@ -95,7 +101,7 @@ def act(agent, weights):
   core = agent.actor()
   params = types.ActorParams(weights, jnp.int32(0))
   select = jax.jit(core.select_action)
-  state = core.init(jax.random.PRNGKey(1), 0, 1)
+  state = jax.jit(core.init)(jax.random.PRNGKey(1), 0, 1)
   rng = np.random.default_rng(0)
   for _ in range(2):  # Nothing of an episode comes into the next one.
     steps, actions, extras = list(episode(rng)), [], []
@@ -114,8 +120,7 @@ def act(agent, weights):
 @pytest.mark.parametrize(
   "changes",
   [
-    {},
-    {"target": off_policy.Retrace(0.9, 0.1), **MIXTURE},
+    MIXTURE,
     {"target": greedy.PengQ(0.7), "bonus": tdu.TDUncertainty(), **EXPLORERS},
     {"target": one_step.DoubleQ(), "n_step": 3, "priority_eta": 0.5},
     {"target": categorical.CategoricalDoubleQ(5, 2.0), "transform_eps": None},
@@ -129,40 +134,62 @@ def act(agent, weights):
     },
   ],
 )
-def test_first_priorities_are_the_learners(sequence_config, make_agent, changes):
+def test_first_priorities_are_the_learners(
+  sequence_config, make_agent, compiled, changes
+):
   """With the weights that acted, and a target network like them."""
-  agent = make_agent(sequence_config(**changes))
-  state = agent.learner.init(jax.random.PRNGKey(0))
+  config = sequence_config(**changes)
+  agent, (init, update) = make_agent(config), compiled(config)
+  state = init(jax.random.PRNGKey(0))
   newest, *_ = act(agent, agent.learner.params(state))
-  _, output = jax.jit(agent.learner.update)(state, newest.sample())
+  _, output = update(state, newest.sample())
   np.testing.assert_allclose(newest.priorities, output.priorities, rtol=1e-4)
   assert np.min(newest.priorities) > 0 and len(agent.replay.priority_extras) > 0
 
 
-def test_a_bonus_with_a_state_is_not_in_first_priorities(sequence_config, make_agent):
+def test_a_bonus_with_a_state_is_not_in_first_priorities(
+  sequence_config, make_agent, sequence_sample
+):
   """The actor does not have its networks."""
   plain, bonus = (
     make_agent(sequence_config(**changes))
     for changes in ({}, {"bonus": rnd.RND(hidden_sizes=(3,)), "beta": 2.0})
   )
-  weights = plain.learner.params(plain.learner.init(jax.random.PRNGKey(0)))
-  first, second = (act(agent, weights)[0].priorities for agent in (plain, bonus))
+  sample = sequence_sample(0, plain)
+  q = np.random.default_rng(0).normal(size=(*sample.rows["mask"].shape, 1, 3))
+  rows = {**sample.rows, "q": q.astype(np.float32)}
+  first, second = (
+    agent.initial_priority(rows, sample.first["starts_episode"])
+    for agent in (plain, bonus)
+  )
   np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize(("setting", "policy"), [(2, 2), (-3, 0)])
-def test_the_policy_that_is_evaluated(sequence_config, make_agent, setting, policy):
-  config = sequence_config(
-    bonus=NOVELTY,
-    beta=0.7,
-    num_policies=3,
-    evaluation_policy=setting,
-    exploration=exploration.EpsilonGreedy(1.0),
-  )
-  agent = make_agent(config)
-  weights = agent.learner.params(agent.learner.init(jax.random.PRNGKey(0)))
-  core = agent.actor(evaluation=True)
-  state = core.init(jax.random.PRNGKey(1), 0, 1)
+def test_policies_of_a_mixture(sequence_config, make_agent, compiled):
+  """Actor j follows policy j mod N; too few actors draw one for each episode."""
+  config = sequence_config(**MIXTURE)
+  agent, (init, _) = make_agent(config), compiled(config)
+  weights = agent.learner.params(init(jax.random.PRNGKey(0)))
   (first, *_) = episode(np.random.default_rng(0))
-  _, state = core.select_action(types.ActorParams(weights, jnp.int32(0)), first, state)
-  assert int(core.extras(state)["policy"]) == policy
+
+  def make_policies(evaluation):
+    core = agent.actor(evaluation=evaluation)
+
+    def step(state, _):
+      params = types.ActorParams(weights, jnp.int32(0))
+      _, state = core.select_action(params, first, state)
+      return state, core.extras(state)["policy"]
+
+    @jax.jit
+    def policies(actor_id, num_actors):
+      state = core.init(jax.random.PRNGKey(3), actor_id, num_actors)
+      return jax.lax.scan(step, state, None, 40)[1]
+
+    return lambda *place: set(np.asarray(policies(*place)).tolist())
+
+  acting, evaluating = make_policies(False), make_policies(True)
+  assert acting(4, 6) == {1}
+  assert acting(2, 3) == {2}
+  assert acting(0, 1) == {0, 1, 2}
+  assert evaluating(0, 1) == {1}
+  assert agent.policy_names == ("policy 0", "policy 1", "policy 2")

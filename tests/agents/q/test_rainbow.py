@@ -1,4 +1,4 @@
-"""Distributions, noise, random actions at first, and images."""
+"""Distributions, noise, and random actions at first."""
 
 import functools
 from typing import Any
@@ -160,35 +160,43 @@ def test_each_update_draws_new_noise(rainbow, make_sample):
     assert loss(noisy) != loss(noisy._replace(key=jax.random.PRNGKey(5)))
 
 
-def act(agent, evaluation: bool, steps: int, env_steps: int = 0):
-  """Acts on one observation over and over: actions, and their probabilities."""
-  state = jax.jit(agent.learner.init)(jax.random.PRNGKey(0))
-  core = agent.actor(evaluation=evaluation)
-  params = types.ActorParams(agent.learner.params(state), jnp.int32(env_steps))
-  timestep = dm_env.TimeStep(
-    jnp.int32(dm_env.StepType.MID),
-    jnp.float32(0),
-    jnp.float32(1),
-    jnp.ones(agent.encoding.spec.shape, agent.encoding.spec.dtype),
-  )
-
-  def step(actor_state, _):
-    action, actor_state = core.select_action(params, timestep, actor_state)
-    return actor_state, (action, core.extras(actor_state)["behaviour_prob"])
-
-  actor_state = core.init(jax.random.PRNGKey(1), 0, 1)
-  run = jax.jit(functools.partial(jax.lax.scan, step, length=steps))
-  return jax.device_get(run(actor_state, None)[1])
-
-
-def test_a_drawn_network_explores_and_its_actions_are_certain(make_config, make_agent):
+def test_a_drawn_network_explores_and_its_actions_are_certain(
+  make_config, make_agent, compiled
+):
+  """After uniform actions at first; the evaluation policy has neither."""
   # Larger noise than is usual, so that few steps show it; and no distributions, since
   # such noise drives them to single atoms, and values to ties.
   config = make_config(
-    head_size=3, duelling=True, noisy_sigma=3.0, exploration=exploration.Greedy()
+    head_size=3,
+    duelling=True,
+    noisy_sigma=3.0,
+    exploration=exploration.Greedy(),
+    random_steps=10,
   )
-  agent = make_agent(config)
-  action, prob = act(agent, evaluation=False, steps=200)
+  agent, (init, _) = make_agent(config), compiled(config)
+  weights = agent.learner.params(init(jax.random.PRNGKey(0)))
+  timestep = dm_env.TimeStep(
+    jnp.int32(dm_env.StepType.MID), jnp.float32(0), jnp.float32(1), jnp.ones(2)
+  )
+
+  @functools.partial(jax.jit, static_argnums=0)
+  def act(evaluation, env_steps):
+    """Acts on one observation over and over: actions, and their probabilities."""
+    core = agent.actor(evaluation=evaluation)
+    params = types.ActorParams(weights, env_steps)
+
+    def step(state, _):
+      action, state = core.select_action(params, timestep, state)
+      return state, (action, core.extras(state)["behaviour_prob"])
+
+    state = core.init(jax.random.PRNGKey(1), 0, 1)
+    return jax.lax.scan(step, state, length=300)[1]
+
+  action, prob = jax.device_get(act(False, 9))
+  np.testing.assert_allclose(np.bincount(action) / 300, 1 / A, atol=0.1)
+  np.testing.assert_allclose(prob, 1 / A, rtol=1e-6)
+
+  action, prob = jax.device_get(act(False, 10))
   assert len(set(action)) > 1
   assert np.all(prob == 1.0)
   # Drawn at each step, not once in a while: a change is as likely as for independent
@@ -197,15 +205,6 @@ def test_a_drawn_network_explores_and_its_actions_are_certain(make_config, make_
   changes = np.mean(action[1:] != action[:-1])
   np.testing.assert_allclose(changes, 1 - np.sum(frequencies**2), atol=0.15)
   assert changes > 0.05
-  action, prob = act(agent, evaluation=True, steps=50)
+
+  action, prob = jax.device_get(act(True, 0))
   assert len(set(action)) == 1 and np.all(prob == 1.0)
-
-
-def test_uniform_actions_at_first(make_config, make_agent):
-  agent = make_agent(make_config(random_steps=10, exploration=exploration.Greedy()))
-  action, prob = act(agent, evaluation=False, steps=300, env_steps=9)
-  np.testing.assert_allclose(np.bincount(action) / 300, 1 / A, atol=0.1)
-  np.testing.assert_allclose(prob, 1 / A, rtol=1e-6)
-  for evaluation, env_steps in ((False, 10), (True, 0)):
-    action, prob = act(agent, evaluation, steps=20, env_steps=env_steps)
-    assert len(set(action)) == 1 and np.all(prob == 1.0)

@@ -293,3 +293,19 @@ def test_the_gradient_is_that_of_finite_differences(ngu, sequence_sample):
       np.testing.assert_allclose(taken[index], expected, rtol=2e-2, atol=2e-3)
       largest = max(largest, abs(expected))
   assert largest > 0.02
+
+
+def test_padding_changes_nothing(ngu, sequence_sample):
+  """Whatever stands in rows after an episode's end: the update is the same."""
+  agent, state, update = ngu
+  sample = sequence_sample(0, agent)
+  beyond = np.cumsum(sample.rows["mask"] == 0, axis=1) > 1  # The last row is real.
+  assert beyond.any()
+  rows = {name: column.copy() for name, column in sample.rows.items()}
+  for name in ("observation", "reward", "behaviour_prob", "r_int"):
+    rows[name][beyond] = 7.0
+  results = [update(state, x) for x in (sample, sample._replace(rows=rows))]
+  expected, found = (
+    (new.params, new.bonus_state, output.priorities) for new, output in results
+  )
+  jax.tree.map(np.testing.assert_array_equal, expected, found)

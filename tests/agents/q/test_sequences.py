@@ -9,7 +9,7 @@ import pytest
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
 from explorax.agents.q import config as q_config
-from explorax.agents.q import predictions, windows
+from explorax.agents.q import learning, predictions, windows
 from explorax.agents.q import values as values_lib
 from explorax.agents.targets import greedy, off_policy
 
@@ -68,6 +68,10 @@ def test_golden_table(starts):
   np.testing.assert_allclose(batch.trained, [[float(starts), 1.0, 1.0, 0.0]])
   np.testing.assert_allclose(batch.member_mask, np.ones((1, 4, 1)))
   np.testing.assert_allclose(inputs.observation, [[10, 11, 12, 13, 0]])
+  # A mean over time is over all sources, the burn-in and padding included.
+  config, deltas = q_config.QConfig(loss_mean_over="time"), np.float32([[[1, 2, 3, 4]]])
+  loss = learning.window_losses(config, deltas, batch)
+  np.testing.assert_allclose(loss, [(starts + 4 + 9) / 2 / 4])
   source = make_windows(golden_sample(1), burn_in=0, bonus_end="source")
   np.testing.assert_allclose(source.stored, [[4.0, 5.0, 6.0, 7.0]])
 
