@@ -37,8 +37,7 @@ class Disagreement(types.Bonus):
   have four residual blocks. There σ is the deviation of the bonus's discounted sums.
   """
 
-  # All of the code, if nothing else is said.
-  num_models: ranges.AtLeastTwo = 5  # M.
+  num_models: ranges.AtLeastTwo = 5  # M (all defaults: the code's).
   # Share of the transitions of a batch from which each model learns.
   keep_prob: Annotated[float, ranges.Range(gt=0, le=1)] = 0.8
   embedding_size: ranges.PositiveInt = 512  # Of φ.

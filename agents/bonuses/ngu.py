@@ -43,14 +43,14 @@ class NeverGiveUp(types.Bonus):
   Schedules of learning rates count learner updates.
   """
 
-  # Of all networks trained here ("for all losses", table 6).
-  optimizer_eps: ranges.PositiveFloat = 1e-4  # Adam's ε.
+  # Adam's ε of all networks trained here ("for all losses", table 6).
+  optimizer_eps: ranges.PositiveFloat = 1e-4
   # Of each loss; None: not clipped.
   max_gradient_norm: ranges.PositiveFloat | None = 40.0
 
-  # Controllable states. learned: f(x), f trained by inverse dynamics. random: f keeps
-  # its initial parameters (the paper's random projections). oracle: read from a row
-  # below the picture, if the environment has one (appendix I).
+  ## Controllable states
+  # learned: f(x), f trained by inverse dynamics. random: f has its initial parameters
+  # (random projections). oracle: read from a row below the image (appendix I).
   states: Literal["learned", "random", "oracle"] = "learned"
   # Of f and of RND's networks; auto: depends on the observations.
   torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
@@ -63,7 +63,7 @@ class NeverGiveUp(types.Bonus):
   # The last ones of each sequence; all losses train on them. Inverse dynamics need two.
   num_frames: ranges.AtLeastTwo = 5
 
-  # Episodic novelty (table 6; it has precedence over the text).
+  ## Episodic novelty (table 6, which has precedence over the text)
   memory_capacity: ranges.PositiveInt = 30_000  # Agent steps.
   num_neighbors: ranges.PositiveInt = 10  # k.
   kernel_epsilon: ranges.PositiveFloat = 1e-4  # ε (the text: 1e-3).
@@ -71,11 +71,11 @@ class NeverGiveUp(types.Bonus):
   pseudo_count: ranges.PositiveFloat = 1e-3  # c.
   max_similarity: ranges.PositiveFloat = 8.0  # s_m.
   # Episodes until the memory is cleared (table 9: 1, 3). Actors take a new f in each
-  # episode even so (table 6), and then compare embeddings of different f's.
+  # episode (table 6), and then compare embeddings of different f's.
   episodes_per_memory: ranges.PositiveInt = 1
 
-  # Life-long novelty.
-  rnd: bool = True  # Whether it modulates; without it α is 1.
+  ## Life-long novelty
+  rnd: bool = True  # Whether RND modulates the novelty; without it α is 1.
   rnd_size: ranges.PositiveInt = 128  # Units of the last layers (appendix H).
   rnd_learning_rate: schedules.LearningRate = 5e-4  # Adam's (table 6).
   max_modulation: Annotated[float, ranges.Range(ge=1)] = 5.0  # L.

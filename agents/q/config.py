@@ -27,8 +27,8 @@ class QConfig(ranges.Checked):
   al., 2018), R2D2 (Kapturowski et al., 2019).
   """
 
-  # The network. What comes first (`networks.make_torso`): convolutions for images,
-  # nothing for vectors; then linear layers, then an LSTM, if there is one.
+  ## Network
+  # Layers before the linear ones (`networks.make_torso`); auto: by the observations.
   torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
   # Units of the linear layers (bsuite).
   hidden_sizes: tuple[ranges.PositiveInt, ...] = (50, 50)
@@ -50,7 +50,7 @@ class QConfig(ranges.Checked):
   # Units of the epinet's hidden layers (enn_acme's bsuite agent).
   epinet_hidden_sizes: tuple[ranges.PositiveInt, ...] = (50,)
 
-  # The ensemble.
+  ## Ensemble
   # K, members that learn from the extrinsic reward.
   num_members: ranges.PositiveInt = 1
   # N more members, which learn from r + β r_int (P4, alg. 2).
@@ -70,21 +70,22 @@ class QConfig(ranges.Checked):
   target_prior: Literal["shared", "distinct"] = "shared"
   # ρ: a member learns from a window (bsuite, P4) or a step (P1).
   mask_prob: Annotated[float, ranges.Range(gt=0, le=1)] = 1.0
-  mask_per_step: bool = False  # Drawn for each step (P1), not for each window.
+  mask_per_step: bool = False  # Masks are drawn for each step (P1), not each window.
 
-  # Acting.
+  ## Acting
+  # The rule that chooses actions in training (bsuite's DQN).
   exploration: exploration_lib.Rule = dataclasses.field(
-    default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.05)  # bsuite's DQN.
+    default_factory=lambda: exploration_lib.EpsilonGreedy(epsilon=0.05)
   )
   # Number of first environment steps with uniform actions (P3).
   random_steps: ranges.NonNegativeInt = 0
-  # For evaluation; None: greedy on the exploiters' mean, but for `evaluation_epsilon`.
+  # The rule of evaluations; None: greedy on the exploiters' mean.
   evaluation: exploration_lib.Rule | None = None
-  # Of the greedy evaluation policy (P1: 0.001).
+  # ε of the greedy rule in evaluations (P1: 0.001).
   evaluation_epsilon: ranges.Probability = 0.0
 
-  # The intrinsic reward, and the mixture of policies (P2).
-  bonus: bonus_types.Bonus | None = None
+  ## Bonus, and mixture of policies (P2)
+  bonus: bonus_types.Bonus | None = None  # The intrinsic reward r_int.
   # β in r + β r_int (`bonuses.scaling`); in a mixture, the greatest one. A schedule's
   # time is in learner updates.
   beta: schedules.NonNegative = 0.0
@@ -95,9 +96,9 @@ class QConfig(ranges.Checked):
   # the most exploratory, β_{N−1} (P2, figures 6 and 14).
   evaluation_policy: int = 0
 
-  # Learning.
+  ## Learning
   # Q-learning (bsuite, whose settings P4's experiments use), double Q-learning (P3, and
-  # P4's section 4), distributional (Rainbow), or any of `targets`.
+  # P4's section 4), distributional (Rainbow), or any other target.
   target: target_types.Target = dataclasses.field(default_factory=one_step.QLearning)
   discount: ranges.Probability = 0.99  # γ (bsuite); in a mixture, the greatest one.
   # γ of a mixture's last policy; None: `discount`.
@@ -127,7 +128,7 @@ class QConfig(ranges.Checked):
   max_gradient_norm: ranges.PositiveFloat | None = None
   target_update_period: ranges.PositiveInt = 4  # Learner updates (bsuite).
 
-  # Replay. Windows are `burn_in + sequence_length + n_step` rows.
+  ## Replay, whose windows are `burn_in + sequence_length + n_step` rows
   # Trained rows of a window (R2D2: 80); 1: a transition.
   sequence_length: ranges.PositiveInt = 1
   # Rows after the trained ones, and environment steps in the return of a one-step

@@ -18,8 +18,8 @@ class SuccessorConfig(ranges.Checked):
   better than SU's).
   """
 
-  # The networks of φ and of ψ, which share no parameters.
-  # Before the linear layers (`networks.make_torso`).
+  ## Networks of φ and of ψ, which share no parameters
+  # Layers before the linear ones (`networks.make_torso`).
   torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
   # D, of φ and ψ (SU; P4's hidden size, of {20, 64}).
   feature_size: ranges.PositiveInt = 20
@@ -29,7 +29,7 @@ class SuccessorConfig(ranges.Checked):
   # (SU).
   psi_hidden_sizes: tuple[ranges.PositiveInt, ...] = ()
 
-  # The regression of rewards on φ.
+  ## Regression of rewards on φ
   # θ (SU; of {10⁻³, 10⁻¹, 1, 10, 10³} in P4).
   prior_variance: ranges.PositiveFloat = 1.0
   # β (SU; of {10⁻², …, 10²} in P4).
@@ -37,16 +37,16 @@ class SuccessorConfig(ranges.Checked):
   # Per learner update, of batches' weights (ours); 0: only the last batch.
   regression_decay: ranges.BelowOne = 0.99
 
-  # Of the policy greedy on the posterior's mean.
+  # ε of the greedy policy on the posterior's mean.
   evaluation_epsilon: ranges.Probability = 0.0
 
-  # Learning.
+  ## Learning
   discount: ranges.Probability = 0.99  # γ (bsuite).
   # Adam's (bsuite, SU); a schedule's time is in learner updates.
   learning_rate: schedules.LearningRate = 1e-3
   target_update_period: ranges.PositiveInt = 4  # Learner updates (bsuite).
 
-  # Replay.
+  ## Replay
   replay_capacity: ranges.PositiveInt = 10_000  # Environment steps (bsuite, SU).
   # Environment steps before the first update (bsuite).
   min_replay_size: ranges.PositiveInt = 128
