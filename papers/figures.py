@@ -123,11 +123,10 @@ class Table(tuple[CompletedTask, ...]):
     A setting that a task does not have is None. A tuple selects one of its values, a
     function those for which it is true: `where(beta=bool)` leaves out β = 0.
     """
-    return Table(
-      task
-      for task in self
-      if all(_matches(task.settings.get(k), value) for k, value in settings.items())
-    )
+    chosen = self
+    for name, value in settings.items():
+      chosen = Table([x for x in chosen if _matches(x.settings.get(name), value)])
+    return chosen
 
   def values(self, name: str) -> list[Any]:
     """The values of a setting without duplicates, in the order of the tasks."""

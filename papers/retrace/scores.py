@@ -225,23 +225,23 @@ def _means(scores: Scores, labels: Sequence[str], xlabel: str) -> list[draw.Pane
   ]
 
 
-def _above(scores: Scores, a: str, b: str, tenth: int, words: str = "") -> judge.Claim:
-  """That an agent has greater mean scores than another, in a tenth."""
+def _above(scores: Scores, *compared: tuple[Any, ...]) -> judge.Claim:
+  """That agents have greater mean scores than others, each in a tenth."""
 
-  def compare(table: figures.Table) -> judge.Finding | None:
-    z = scores(table)
-    if not {a, b} <= {*z}:
-      return None
-    claim = words or f"{a} is above {b} {_WHEN[tenth]}"
-    x, y = (z[label][..., tenth] for label in (a, b))
-    return judge.above(claim, x, y, test=judge.paired, spec=".3f")
+  def compare(table: figures.Table) -> list[judge.Finding]:
+    z, found = scores(table), []
+    for a, b, tenth, *words in compared:
+      if {a, b} <= {*z}:
+        claim = "".join(words) or f"{a} is above {b} {_WHEN[tenth]}"
+        x, y = (z[label][..., tenth] for label in (a, b))
+        found.append(judge.above(claim, x, y, test=judge.paired, spec=".3f"))
+    return found
 
   return compare
 
 
-def _retrace_is_above(when: str, name: str, other: str, tenth: int) -> judge.Claim:
-  words = f"small games: Retrace {when} above {name}"
-  return _above(_inter_algorithm, "Retrace(1)", other, tenth, words)
+def _retrace_is_above(when: str, name: str, other: str, tenth: int) -> tuple[Any, ...]:
+  return "Retrace(1)", other, tenth, f"small games: Retrace {when} above {name}"
 
 
 # Of claims that agents, each with its best step size, are above others.
@@ -306,11 +306,14 @@ FIGURES = (
       _most_best,
       _published_above("Q-learning", "Q-learning"),
       _published_above("tree-backup", "Tree-backup(1)"),
-      _retrace_is_above("starts", "Q-learning", "Q-learning", EARLY),
-      _retrace_is_above("ends", "Q-learning", "Q-learning", LAST),
-      _retrace_is_above("starts", "tree-backup", "Tree-backup(1)", EARLY),
-      _retrace_is_above("ends", "tree-backup", "Tree-backup(1)", LAST),
-      _retrace_is_above("ends", "Q*(1)", "Q*(1)", LAST),
+      _above(
+        _inter_algorithm,
+        _retrace_is_above("starts", "Q-learning", "Q-learning", EARLY),
+        _retrace_is_above("ends", "Q-learning", "Q-learning", LAST),
+        _retrace_is_above("starts", "tree-backup", "Tree-backup(1)", EARLY),
+        _retrace_is_above("ends", "tree-backup", "Tree-backup(1)", LAST),
+        _retrace_is_above("ends", "Q*(1)", "Q*(1)", LAST),
+      ),
     ],
     problem="game",
   ),
@@ -334,10 +337,7 @@ FIGURES = (
       "num_seeds": 1,
     },
     panels=[_means(tested, _LABELS, "mean score")],
-    claims=[
-      judge.Holm([_above(tested, *compared) for compared in family])
-      for family in _FAMILIES
-    ],
+    claims=[judge.Holm([_above(tested, *family)]) for family in _FAMILIES],
     problem="game",
     table=lambda table: tuned.table(_tuning_scores(table), _METHODS),
   ),
