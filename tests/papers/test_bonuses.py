@@ -6,7 +6,6 @@ import jax
 import numpy as np
 import pytest
 
-from explorax.papers import figures
 from explorax.papers.bonuses import minigrid, navix_tasks
 
 
@@ -40,23 +39,3 @@ def test_a_task_is_solved_when_80_of_the_last_100_episodes_reached_the_goal():
   ]
   assert minigrid.solved_at(episodes) == 1800
   assert minigrid.solved_at(episodes[:179]) == minigrid.solved_at([]) == 0
-
-
-def test_the_tasks_have_the_value_with_the_greatest_share_of_successes():
-  (figure,) = minigrid.FIGURES
-  tuned = figures.Table(
-    figures.CompletedTask(
-      task.settings,
-      {"success": np.array([-abs(np.log(task.settings["value"] / 0.02))])},
-      1.0,
-      {},
-    )
-    for grid in figure.runs
-    for task in grid.tasks()
-  )
-  (grid,) = figure.then(tuned)
-  final = {task.settings["method"]: task.settings for task in grid.tasks()}
-  expected = {"counts": 0.02, "RND": 0.02, "double DQN": 0.01, "ICM": 0.03}
-  assert {label: final[label]["value"] for label in expected} == expected
-  assert "beta=0.02" in final["counts"]["changes"] and len(final) == 13
-  assert "| counts" in figure.table(tuned)

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from explorax.papers import draw, figures, judge, reproduce
+from explorax.papers import figures, judge, reproduce
 
 pytestmark = pytest.mark.core
 
@@ -28,20 +28,6 @@ def test_kept_results_give_the_frozen_verdicts(name):
   rows = [reproduce.row_of(name, x) for x in findings]
   frozen = [row for row in reproduce.read_verdicts(DOCS) if row["figure"] == name]
   assert rows == frozen
-
-
-def test_the_quick_version_of_a_figure_is_computed_and_drawn():
-  figure = FIGURES["ngu/fig7"]
-
-  def complete(tasks):
-    return figures.Table(
-      figures.CompletedTask(x.settings, x.compute(x.settings), 1.0, {}) for x in tasks
-    )
-
-  table = figure.stages(figure.quick, complete)
-  assert all(x.held for x in judge.judge(figure.claims, table))
-  pytest.importorskip("matplotlib")
-  assert draw.draw(figure.panels, table).startswith(b"\x89PNG")
 
 
 def test_a_table_joins_the_seeds_of_a_problem():

@@ -1,35 +1,37 @@
 """The command `reproduce`, on a figure of a user's own that computes nothing much."""
 
-import sys
-
-import pytest
-
-from explorax.papers import reproduce
-
-pytest.importorskip("matplotlib")
-
-OWN = """
 import dataclasses
 
 import numpy as np
-from explorax.papers import draw, figures, judge
+import pytest
 
-computed, fails = [], set()
+from explorax.papers import draw, figures, judge, reproduce
+
+pytest.importorskip("matplotlib")
+
+computed: list[int] = []  # The sizes of the tasks.
+failing: set[int] = set()
+
 
 def compute(settings):
-  if settings["size"] in fails:
+  if settings["size"] in failing:
     raise RuntimeError("a failure")
   computed.append(settings["size"])
   rng = np.random.default_rng(settings["size"])
   return {"x": settings["size"] + rng.random((len(settings["seeds"]), 5))}
+
 
 def grid(*sizes):
   return figures.Grid(
     compute, [{"rule": "a"}], {"size": sizes}, num_seeds=4, seeds_per_task=4
   )
 
+
 FIGURE = figures.Figure(
-  name="own/fig1", title="Sizes", source="us", runs=[grid(2, 3)],
+  name="own/fig1",
+  title="Sizes",
+  source="us",
+  runs=[grid(2, 3)],
   quick={"size": (2,), "num_seeds": 1},
   panels=[[draw.Curves(y="x", lines={str(n): {"size": n} for n in (2, 3)})]],
   claims=[
@@ -42,18 +44,6 @@ STAGES = dataclasses.replace(
   then=lambda table: [grid(2 * len(table))],
   table=lambda table: f"{len(table)} results",
 )
-"""
-
-
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-  """The module of the user's figure."""
-  (tmp_path / "my_figures.py").write_text(OWN)
-  monkeypatch.syspath_prepend(tmp_path)
-  import my_figures  # type: ignore[import-not-found]
-
-  yield my_figures
-  del sys.modules["my_figures"]
 
 
 @pytest.fixture
@@ -62,8 +52,10 @@ def out(tmp_path):
 
 
 @pytest.fixture
-def call(own, out, capsys):
-  flags = ["--figure=my_figures:FIGURE", f"--output={out}", "--workers=1"]
+def call(out, capsys):
+  computed.clear()
+  failing.clear()
+  flags = [f"--figure={__name__}:FIGURE", f"--output={out}", "--workers=1"]
 
   def run(*more):
     code = reproduce.main([*flags, *more])
@@ -72,43 +64,43 @@ def call(own, out, capsys):
   return run
 
 
-def test_a_second_call_only_draws_the_same_bytes(call, own, out):
+def test_a_second_call_only_draws_the_same_bytes(call, out):
   code, text, err = call()
   assert (code, err) == (0, "")
-  assert own.computed == [3, 2]  # The largest first, so that no processor idles.
+  assert computed == [3, 2]  # The largest first, so that no processor idles.
   drawing, verdicts = out / "own_fig1.png", out / "verdicts.csv"
   before = drawing.read_bytes(), verdicts.read_bytes()
   assert before[0].startswith(b"\x89PNG")
   assert "held" in text and "it grows" in text
   assert call()[0] == 0
-  assert own.computed == [3, 2]
+  assert computed == [3, 2]
   assert before == (drawing.read_bytes(), verdicts.read_bytes())
 
 
-def test_a_figure_with_a_failed_task_is_finished_later(call, own, out):
-  own.fails.add(3)
+def test_a_figure_with_a_failed_task_is_finished_later(call, out):
+  failing.add(3)
   code, _, err = call()
   assert code == 1
   assert "RuntimeError: a failure" in err and "own/fig1 is not drawn" in err
   assert not (out / "own_fig1.png").exists()
-  own.fails.clear()
+  failing.clear()
   assert call()[0] == 0
-  assert own.computed == [2, 3]
+  assert computed == [2, 3]
 
 
-def test_other_settings_are_computed_beside_what_there_is(call, own, out):
+def test_other_settings_are_computed_beside_what_there_is(call, out):
   for flags in ((), ("--set=num_seeds=2",), ("--set=size=2,5",), ("--quick",), ()):
     assert call(*flags)[0] == 0
-  assert own.computed == [3, 2, 3, 2, 5, 2]
+  assert computed == [3, 2, 3, 2, 5, 2]
   versions = ("", "_changed", "_quick")
   assert [*sorted(out.glob("*.png"))] == [out / f"own_fig1{x}.png" for x in versions]
   rows = reproduce.read_verdicts(out)
   assert [row["verdict"] for row in rows] == ["held"] * 2  # Of the full version.
 
 
-def test_further_runs_follow_from_the_results_of_the_first(call, own):
-  call("--figure=my_figures:STAGES")
-  assert own.computed == [3, 2, 4]
+def test_further_runs_follow_from_the_results_of_the_first(call):
+  call(f"--figure={__name__}:STAGES")
+  assert computed == [3, 2, 4]
 
 
 def test_pages_have_the_tables_and_choose_the_drawings(call, out, tmp_path):
@@ -117,7 +109,7 @@ def test_pages_have_the_tables_and_choose_the_drawings(call, out, tmp_path):
     "# A\n<!-- table: own/fig1 -->\n<!-- end -->\n"
     "<!-- table: findings of own/fig1 -->\nold\n<!-- end -->\nthe end\n"
   )
-  flags = ["--figure=my_figures:STAGES", f"--pages={tmp_path}"]
+  flags = [f"--figure={__name__}:STAGES", f"--pages={tmp_path}"]
   call(*flags, "--quick")
   assert "old" in (text := page.read_text()) and "results" not in text
   call(*flags)

@@ -86,6 +86,7 @@ def test_sarsa_against_a_plain_loop(lambda_, scale_steps):
   rng = np.random.default_rng(3)
   observations = rng.uniform((-1.0, 0.0), (1.0, 4.0), (STATES, 2))
   rows, basis = _walk(4), learners.FourierBasis(2, (-1.0, 0.0), (1.0, 4.0))
+  features = jax.vmap(basis)(jnp.asarray(observations, jnp.float32))
   learner = learners.sarsa_lambda(
     basis,
     ACTIONS,
@@ -95,14 +96,9 @@ def test_sarsa_against_a_plain_loop(lambda_, scale_steps):
     initial_variance=0.25,
     scale_steps=scale_steps,
   )
-  features = jax.vmap(basis)(jnp.asarray(observations, jnp.float32))
   start, states = _feed(learner, rows, features)
-  scaled = (observations - (-1.0, 0.0)) / (2.0, 4.0)
-  indices = list(itertools.product(range(3), repeat=2))
-  phi = np.array([[np.cos(np.pi * np.dot(c, x)) for c in indices] for x in scaled])
-  sizes = np.full(9, 0.02)
-  if scale_steps:
-    sizes[1:] /= [np.hypot(*c) for c in indices[1:]]
+  phi = np.asarray(features, np.float64)
+  sizes = 0.02 * (basis.step_scales() if scale_steps else np.ones(9))
   weights = np.array(start.weights, np.float64)
   assert 0.3 < weights.std() < 0.7
   for i, (s, a, r, d, following, next_action, first) in enumerate(rows):

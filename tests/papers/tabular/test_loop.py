@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.environments import gridworld, jax_types
+from explorax.environments import chain, jax_types
 from explorax.papers.tabular import learners, loop
 
 
@@ -90,6 +90,7 @@ def test_the_learner_sees_each_step_once_in_order(on_policy):
   for end, record in zip((0.0, 1.0), records, strict=True):
     log = np.asarray(record.learner.log)[: int(record.learner.count)]
     assert len(log) == 9 and record.steps == 9 and record.learner.begun == 4
+    assert record.episodes == 3  # It ends with its ninth step.
     np.testing.assert_array_equal(log[:, 2], [1, 2, 3] * 3)
     np.testing.assert_array_equal(log[:, 3], [1, 1, end] * 3)
     np.testing.assert_array_equal(log[:, 6], np.repeat([1, 2, 3], 3))
@@ -106,18 +107,16 @@ def test_the_learner_sees_each_step_once_in_order(on_policy):
     np.testing.assert_array_equal(log[:, 1], known < 2.5)
 
 
-@pytest.mark.parametrize(("max_steps", "episodes"), [(1000, 5), (7, 2), (6, 2)])
-def test_a_run_ends_after_its_episodes_or_within_one(max_steps, episodes):
-  (record,) = _watch([_Params()], 5, max_steps=max_steps)
-  steps = min(max_steps, 15)
-  assert record.learner.count == record.steps == steps
-  assert record.episodes == episodes and not record.stopped
-  expected = np.array([1.0] * episodes + [0.0] * (5 - episodes))
-  np.testing.assert_allclose(record.returns, 6.0 * expected)
-  np.testing.assert_allclose(record.discounted_returns, (1 + 2 / 2 + 3 / 4) * expected)
+def test_a_run_ends_within_an_episode():
+  (record,) = _watch([_Params()], 5, max_steps=7)
+  assert record.learner.count == record.steps == 7
+  assert record.episodes == 2 and not record.stopped
+  finished = np.array([1.0, 1.0, 0.0, 0.0, 0.0])
+  np.testing.assert_allclose(record.returns, 6.0 * finished)
+  np.testing.assert_allclose(record.discounted_returns, (1 + 2 / 2 + 3 / 4) * finished)
 
 
-def test_a_run_stops_at_the_end_of_an_episode():
+def test_a_run_stops_at_the_end_of_an_episode_or_after_all():
   """Of three steps each, at the end of which the learner has seen the last one."""
   ends = {2: 1, 3: 1, 4: 2, 15: 5, 99: 9}
   params = [_Params(stop_at=x) for x in ends]
@@ -129,28 +128,26 @@ def test_a_run_stops_at_the_end_of_an_episode():
 
 def test_a_seed_is_the_same_alone_and_in_a_batch(monkeypatch):
   """Their episodes, and the runs, end at different steps."""
-  room = gridworld.GridWorld(5)
+  size, rule = 5, exploration.EzGreedy(0.2, duration=exploration.UniformDuration(5))
   learner = learners.q_learning(
-    lambda state, _: state.position[0] * 5 + state.position[1],
-    *(25, 4),
+    lambda state, _: state.position,
+    *(size, 2),
     step_size=0.5,
     discount=0.9,
     initial_std=0.1,
   )
-  rule = exploration.EzGreedy(0.2, duration=exploration.UniformDuration(5))
-  params = room.default_params()._replace(time_limit=40)
 
-  def run(params, seeds):
+  def run(seeds):
     return loop.run(
-      *(learner, rule, room, params, seeds),
+      *(learner, rule, chain.Chain(size), chain.Chain(size).default_params(), seeds),
       num_episodes=40,
-      max_steps=400,
-      stop=lambda table, params: jnp.any(table > 0.45),
+      max_steps=80,
+      stop=lambda table, params: jnp.any(table > 1.9),
     )
 
-  alone = run([params] * 2, [3, 5])
+  alone = run([3, 5])
   monkeypatch.setattr(jax, "__version_info__", (0, 5, 0))  # Batches on a CPU, too.
-  batch = run(params, range(8))
+  batch = run(range(8))
   for a, b in zip(jax.tree.leaves(batch), jax.tree.leaves(alone), strict=True):
     np.testing.assert_allclose(a[np.array([3, 5])], b, rtol=1e-5, atol=1e-6)
   assert len(set(np.asarray(batch.steps).tolist())) > 1
