@@ -25,8 +25,7 @@ def _ale(environment):
   return environment.raw.ale
 
 
-@pytest.mark.parametrize("game", ["Breakout", "MsPacman"])
-@pytest.mark.parametrize("grey", [True, False])
+@pytest.mark.parametrize(("game", "grey"), [("Breakout", False), ("MsPacman", True)])
 def test_frames_and_rewards_are_those_of_gymnasiums_wrapper(game, grey):
   profile = "ngu" if grey else "rgb"
   ours = environments.make(f"atari:{game}/{profile},full_actions=false,{STILL}", seed=0)

@@ -51,8 +51,6 @@ def test_published_scores():
   ("name", "profile"),
   [
     ("Pong", DQN),
-    ("Pong/ngu", NGU),
-    ("Pong/sticky=0.25", dataclasses.replace(DQN, sticky=0.25)),
     (
       "Pong/ngu,life_loss=true,noops=0",
       dataclasses.replace(NGU, life_loss=True, noops=0),

@@ -2,7 +2,6 @@
 
 import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from explorax.environments import cartpole
@@ -24,13 +23,13 @@ def test_each_step_is_gymnasiums():
   rng = np.random.default_rng(1)
   values = rng.uniform(-1, 1, (400, 4)).astype(np.float32) * [2.5, 3.0, 0.25, 3.0]
   actions = rng.integers(2, size=400)
-  states = cartpole.State(jnp.asarray(values, jnp.float32), jnp.zeros(400, jnp.int32))
+  states = cartpole.State(values.astype(np.float32), np.zeros(400, np.int32))
   many = jax.jit(jax.vmap(CARTPOLE.step, (None, 0, 0, None)))
-  _, timestep = many(KEY, states, jnp.asarray(actions, jnp.int32), PARAMS)
+  timestep = jax.device_get(many(KEY, states, actions.astype(np.int32), PARAMS)[1])
   fallen = 0
   for i in range(400):
     theirs.reset()
-    theirs.state = np.asarray(states.values[i], np.float64)
+    theirs.state = states.values[i].astype(np.float64)
     expected, reward, terminated, _, _ = theirs.step(int(actions[i]))
     np.testing.assert_allclose(timestep.observation[i], expected, rtol=1e-5, atol=1e-6)
     assert timestep.last()[i] == terminated == 1 - timestep.discount[i]
@@ -41,7 +40,7 @@ def test_each_step_is_gymnasiums():
 
 def test_starts_almost_upright_and_at_rest():
   keys = jax.random.split(KEY, 4000)
-  _, timestep = jax.vmap(CARTPOLE.reset, (0, None))(keys, PARAMS)
+  _, timestep = jax.jit(jax.vmap(CARTPOLE.reset, (0, None)))(keys, PARAMS)
   values = np.asarray(timestep.observation, np.float64)
   assert (np.abs(values) <= 0.05).all()
   # Independent and uniform over 0.1.

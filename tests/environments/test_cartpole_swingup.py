@@ -122,7 +122,7 @@ def test_there_is_a_reward_near_the_middle_with_the_pole_upright_only(x, degrees
 
 def test_starts_hanging_in_the_middle_almost_at_rest():
   keys = jax.random.split(jax.random.PRNGKey(1), 4000)
-  state, timestep = jax.vmap(CARTPOLE.reset, (0, None))(keys, PARAMS)
+  state, timestep = jax.jit(jax.vmap(CARTPOLE.reset, (0, None)))(keys, PARAMS)
   drawn = np.concatenate([state.position, state.velocity], axis=1, dtype=np.float64)
   drawn -= [0.0, math.pi, 0.0, 0.0]
   np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=5 * 0.01 / 4000**0.5)

@@ -9,14 +9,14 @@ from explorax.environments import catch
 
 CATCH = catch.Catch()
 PARAMS = CATCH.default_params()
-step = jax.jit(CATCH.step)
+reset, step = jax.jit(CATCH.reset), jax.jit(CATCH.step)
 
 
 def test_whole_episodes_are_bsuites():
   rng, returns = np.random.default_rng(0), []
   for seed in range(40):
     key = jax.random.key(seed)
-    state, ours = CATCH.reset(key, PARAMS)
+    state, ours = reset(key, PARAMS)
     theirs = bsuite_catch.Catch(seed=seed)
     theirs.reset()
     theirs._ball_x = int(state.ball)
@@ -35,7 +35,7 @@ def test_whole_episodes_are_bsuites():
 
 def test_the_ball_starts_in_any_column():
   keys = jax.random.split(jax.random.key(1), 5000)
-  state, _ = jax.vmap(CATCH.reset, (0, None))(keys, PARAMS)
+  state, _ = jax.jit(jax.vmap(CATCH.reset, (0, None)))(keys, PARAMS)
   counts = np.bincount(state.ball, minlength=catch.COLUMNS)
   # Five standard errors of a count.
   np.testing.assert_allclose(counts, 1000, atol=5 * (5000 * 0.2 * 0.8) ** 0.5)

@@ -48,7 +48,7 @@ def _assert_equal(ours, theirs):
 
 @pytest.mark.parametrize(
   ("size", "stochastic", "permuted"),
-  [(2, False, True), (2, True, False), (5, True, True), (10, False, False)],
+  [(2, False, True), (5, True, True), (10, False, False)],
 )
 def test_is_bsuites_given_the_same_tosses(size, stochastic, permuted):
   sea = deep_sea.DeepSea(
@@ -90,8 +90,8 @@ def test_is_bsuites_given_the_same_tosses(size, stochastic, permuted):
 @pytest.mark.parametrize("size", [4, 20])
 def test_tosses_have_the_probabilities_of_bsuites(size):
   keys = jax.random.split(jax.random.PRNGKey(1), 20_000)
-  fails, noise = jax.vmap(deep_sea.draw_tosses, (0, None))(keys, size)
-  fails, noise = np.asarray(fails), np.asarray(noise, np.float64)
+  draw = jax.jit(jax.vmap(lambda key: deep_sea.draw_tosses(key, size)))
+  fails, noise = (np.asarray(x, np.float64) for x in draw(keys))
   # Within 5 standard errors.
   error = 5 / 20_000**0.5
   assert abs(fails.mean() - 1 / size) < error * (1 / size * (1 - 1 / size)) ** 0.5

@@ -1,13 +1,13 @@
 """The GridWorld and its maps, against a few lines of plain Python."""
 
+import collections
+import functools
 import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
-from explorax import environments
 from explorax.environments import gridworld
 
 WALLED = (
@@ -28,33 +28,10 @@ def _drawn(lines):
   return gridworld.Params(1000, 0.0, np.array(cells, np.int32), start, goal)
 
 
-@pytest.fixture(scope="module")
-def small():
-  return environments.make("jax:gridworld/6,time_limit=30", seed=0)
-
-
-def test_walks_as_a_plain_loop_does(small):
-  rng = np.random.default_rng(0)
-  ends = set()
-  for episode in range(30):
-    timestep = small.reset()
-    row, column = 1, 3
-    for time in range(1, 31):
-      assert timestep.observation[row, column] == 1.0
-      assert timestep.observation.sum() == 1.0
-      # Some episodes go straight to the goal, three steps down and one to the right.
-      action = (3, 3, 3, 1)[(time - 1) % 4] if episode % 3 == 0 else rng.integers(4)
-      down, right = gridworld.MOVES[action]
-      row, column = min(max(row + down, 0), 5), min(max(column + right, 0), 5)
-      timestep = small.step(action)
-      at_goal = (row, column) == (4, 4)
-      assert timestep.reward == float(at_goal)
-      assert timestep.last() == (at_goal or time == 30)
-      if timestep.last():
-        assert timestep.discount == (0.0 if at_goal else 1.0)
-        ends.add(at_goal)
-        break
-  assert ends == {True, False}
+def test_an_empty_room_leads_from_the_top_to_the_bottom():
+  params = gridworld.GridWorld(6).default_params()
+  assert (params.start.tolist(), params.goal.tolist()) == ([1, 3], [4, 4])
+  assert not params.cells.any() and params.noise == 0
 
 
 def test_obstacles_stop_and_traps_end_the_episode():
@@ -84,40 +61,33 @@ def test_obstacles_stop_and_traps_end_the_episode():
   assert seen == set(".#xGS")
 
 
-@pytest.mark.parametrize(
-  ("position", "free"),
-  [((0, 0), (1, 3)), ((2, 0), (1, 2, 3)), ((0, 4), (0, 3))],
-)
-def test_noise_leads_to_each_neighbour_equally_often(position, free):
+def test_noise_leads_to_each_neighbour_equally_often():
   """Frequencies of where a step leads, for one action that is free and one not."""
-  params = _drawn(WALLED)
-  num = 6000
-  keys = jax.random.split(jax.random.PRNGKey(sum(position)), num)
-  state = gridworld.State(jnp.asarray(position, jnp.int32), jnp.int32(0))
+  params, num = _drawn(WALLED), 6000
 
   @jax.jit
-  @jax.vmap
-  def arrive(key, action, noise):
+  @functools.partial(jax.vmap, in_axes=(0, None, None, None))
+  def arrive(key, position, action, noise):
+    state = gridworld.State(position, jnp.int32(0))
     return ROOM.step(key, state, action, params._replace(noise=noise))[0].position
 
-  blocked = next(action for action in range(4) if action not in free)
-  for action, noise in itertools.product((free[0], blocked), (0.0, 0.4, 1.0)):
-    arrived = arrive(keys, np.full(num, action, np.int32), np.full(num, noise))
-    expected = {}
-    intended = gridworld.MOVES[action] if action in free else (0, 0)
-    for move, probability in [
-      (intended, 1 - noise),
-      *((gridworld.MOVES[one], noise / len(free)) for one in free),
-    ]:
-      target = (position[0] + move[0], position[1] + move[1])
-      expected[target] = expected.get(target, 0.0) + probability
-    counted = dict.fromkeys(expected, 0)
-    for target in np.asarray(arrived).tolist():
-      counted[tuple(target)] += 1  # A KeyError: where it may not lead.
-    for target, probability in expected.items():
-      # Within 5 standard errors; exact where nothing is random.
-      margin = 5 * (probability * (1 - probability) / num) ** 0.5
-      assert abs(counted[target] / num - probability) <= margin + 1e-9
+  keys = jax.random.split(jax.random.PRNGKey(0), num)
+  for position, free in (((0, 0), (1, 3)), ((2, 0), (1, 2, 3)), ((0, 4), (0, 3))):
+    blocked = next(action for action in range(4) if action not in free)
+    for action, noise in itertools.product((free[0], blocked), (0.0, 0.4, 1.0)):
+      at = np.array(position, np.int32)
+      arrived = np.asarray(arrive(keys, at, np.int32(action), np.float32(noise)))
+      expected = collections.Counter()
+      intended = gridworld.MOVES[action] if action in free else (0, 0)
+      expected[intended] += 1 - noise
+      for one in free:
+        expected[gridworld.MOVES[one]] += noise / len(free)
+      counted = collections.Counter(map(tuple, (arrived - at).tolist()))
+      assert {*counted} <= {*expected}
+      for move, probability in expected.items():
+        # Within 5 standard errors; exact where nothing is random.
+        margin = 5 * (probability * (1 - probability) / num) ** 0.5
+        assert abs(counted[move] / num - probability) <= margin + 1e-9
 
 
 def test_a_world_stays_what_it_was():

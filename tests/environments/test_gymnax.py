@@ -4,7 +4,6 @@ Each stand-in is one walk: action 1 moves one to the right, action 0 stays, and 
 3 ends the task with a reward of 1; after five steps time is up.
 """
 
-import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -29,6 +28,9 @@ record = functools.partial(chex.dataclass, frozen=True, mappable_dataclass=False
 class State:
   position: Any
   time: Any
+
+
+START = State(np.int32(0), np.int32(0))
 
 
 @record
@@ -123,8 +125,7 @@ class Jaxtari:
     return Discrete(2)
 
   def reset(self, key=None):
-    state = State(jnp.int32(0), jnp.int32(0))
-    return {"position": state.position, "time": state.time}, state
+    return {"position": START.position, "time": START.time}, START
 
   def step(self, state, action):
     state, reward, reached, _ = walk(state, action)
@@ -137,8 +138,7 @@ class FourValues:
   num_actions = 2
 
   def reset(self, key, params):
-    state = State(jnp.int32(0), jnp.int32(0))
-    return observe(state), state
+    return observe(START), START
 
   def step(self, key, state, action):
     state, reward, reached, _ = walk(state, action)
@@ -159,15 +159,16 @@ class TimeStep:
 class Navix:
   __module__ = "navix.environments"  # By which it is recognised.
   action_space = Discrete(2)
+  observation_fn = staticmethod(observe)
 
   def reset(self, key, cache=None):
-    state = State(jnp.int32(0), jnp.int32(0))
-    return TimeStep(observe(state), jnp.float32(0), jnp.int32(0), state=state)
+    observation = self.observation_fn(START)
+    return TimeStep(observation, jnp.float32(0), jnp.int32(0), state=START)
 
   def step(self, timestep, action):
     state, reward, reached, late = walk(timestep.state, action)
     step_type = jnp.where(reached, 2, jnp.where(late, 1, 0))
-    return TimeStep(observe(state), reward, step_type, state=state)
+    return TimeStep(self.observation_fn(state), reward, step_type, state=state)
 
 
 def symbolic(state):
@@ -179,29 +180,19 @@ class NavixCells(Navix):
 
   observation_fn = staticmethod(symbolic)
 
-  def reset(self, key, cache=None):
-    timestep = super().reset(key)
-    return dataclasses.replace(timestep, observation=symbolic(timestep.state))
-
-  def step(self, timestep, action):
-    timestep = super().step(timestep, action)
-    return dataclasses.replace(timestep, observation=symbolic(timestep.state))
-
 
 class Jumanji:
   __module__ = "jumanji.environments"
   action_spec = dm_env.specs.DiscreteArray(2)
 
   def reset(self, key):
-    state = State(jnp.int32(0), jnp.int32(0))
     first = jnp.int8(0)
-    return state, TimeStep(observe(state), jnp.float32(0), first, jnp.float32(1))
+    return START, TimeStep(observe(START), jnp.float32(0), first, jnp.float32(1))
 
   def step(self, state, action):
     state, reward, reached, late = walk(state, action)
     step_type = jnp.where(reached | late, 2, 1).astype(jnp.int8)
-    discount = 1.0 - reached
-    return state, TimeStep(observe(state), reward, step_type, discount)
+    return state, TimeStep(observe(state), reward, step_type, 1.0 - reached)
 
 
 LIMITED = (Gymnax1, Gymnax0, Wrapped, Navix, Jumanji)

@@ -5,8 +5,7 @@ import json
 import pickle
 
 import dm_env
-import hypothesis
-import hypothesis.strategies as st
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -15,33 +14,26 @@ import tree
 from explorax import networks
 from explorax.environments import encodings, specs
 
-_SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
 
-
-@hypothesis.settings(max_examples=50, deadline=None, derandomize=True)
-@hypothesis.given(shape=_SHAPES, data=st.data())
-def test_one_hot_index_is_the_flat_position_of_the_one(shape, data):
-  encode = encodings.OneHotIndex(specs.OneHotArray(shape))
-  index = data.draw(st.integers(-1, int(np.prod(shape)) - 1))
-  observation = np.zeros(shape, np.float32)
-  if index >= 0:
-    observation[np.unravel_index(index, shape)] = 1.0
-  encoded = encode(observation)
-  assert encoded == index == encode.on_device(jnp.asarray(observation))
-  encode.spec.validate(encoded)
-
-
-def test_index_in_the_lower_triangle_counts_row_by_row():
-  encode = encodings.OneHotIndex(specs.OneHotArray((3, 3), lower_triangle=True))
-  places = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
-  for index, place in enumerate(places):
-    observation = np.zeros((3, 3), np.float32)
-    observation[place] = 1.0
-    assert encode(observation) == index == encode.on_device(jnp.asarray(observation))
-    encode.spec.validate(encode(observation))
-  zeros = np.zeros((3, 3), np.float32)
-  assert encode(zeros) == -1 == encode.on_device(jnp.asarray(zeros))
-  assert (encode.spec.num_entries, encode.spec.maximum) == (9, 5)
+@pytest.mark.parametrize(
+  ("shape", "lower_triangle"), [((5,), False), ((2, 1, 3), False), ((3, 3), True)]
+)
+def test_one_hot_index_is_the_position_of_the_one(shape, lower_triangle):
+  """−1 if there is none; in the lower triangle, positions are counted row by row."""
+  encode = encodings.OneHotIndex(
+    specs.OneHotArray(shape, lower_triangle=lower_triangle)
+  )
+  on_device = jax.jit(encode.on_device)
+  positions = [x for x in np.ndindex(shape) if not lower_triangle or x[0] >= x[1]]
+  for index in range(-1, len(positions)):
+    observation = np.zeros(shape, np.float32)
+    if index >= 0:
+      observation[positions[index]] = 1.0
+    encoded = encode(observation)
+    assert encoded == index == on_device(observation)
+    encode.spec.validate(encoded)
+  assert encode.spec.maximum == len(positions) - 1
+  assert encode.spec.num_entries == np.prod(shape)
 
 
 def test_a_one_above_the_diagonal_is_refused():
@@ -59,20 +51,19 @@ WITH_STATE = specs.ImageWithState((3, 4, 2), ("x", "y", "keys"), "screen")
 
 
 def test_an_image_and_its_state_are_joined_and_taken_apart():
-  rng = np.random.default_rng(0)
-  image = rng.integers(0, 256, (2, 4, 2), dtype=np.uint8)
+  image = np.random.default_rng(0).integers(0, 256, (2, 4, 2), dtype=np.uint8)
   joined = WITH_STATE.join(image, [7, 255, 1])
   WITH_STATE.validate(joined)
   np.testing.assert_array_equal(joined[:2], image)
   # Along the row, pixel by pixel; what is left of it is 0.
   np.testing.assert_array_equal(joined[2].ravel(), [7, 255, 1, 0, 0, 0, 0, 0])
-  for batch in (joined, np.stack([joined] * 5), np.stack([joined] * 6)[None]):
-    for array in (batch, jnp.asarray(batch)):
-      lead = batch.shape[:-3]
-      seen, state = WITH_STATE.image(array), WITH_STATE.state(array)
-      assert seen.dtype == state.dtype == np.uint8
-      np.testing.assert_array_equal(seen, np.broadcast_to(image, (*lead, 2, 4, 2)))
-      np.testing.assert_array_equal(state, np.broadcast_to([7, 255, 1], (*lead, 3)))
+  batch = np.stack([joined] * 5)
+  for array in (joined, batch, jnp.asarray(batch)):
+    seen, state = WITH_STATE.image(array), WITH_STATE.state(array)
+    assert seen.dtype == state.dtype == np.uint8
+    lead = array.shape[:-3]
+    np.testing.assert_array_equal(seen, np.broadcast_to(image, (*lead, 2, 4, 2)))
+    np.testing.assert_array_equal(state, np.broadcast_to([7, 255, 1], (*lead, 3)))
 
 
 @pytest.mark.parametrize(
