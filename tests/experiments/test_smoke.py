@@ -1,33 +1,23 @@
-"""Every preset is traced; one of each kind runs for a hundred steps by its command."""
+"""Presets are traced; one of each kind runs for a hundred steps by its command."""
 
 import csv
 import json
 import pathlib
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 from explorax import environments
-from explorax.experiments import presets, run
+from explorax.experiments import presets
 from explorax.experiments import settings as settings_lib
+from explorax.experiments.runners import device, device_program
 
-# One for each engine, and for each way in which its update differs.
-RUN = (
-  "dqn_e3b_rnd",
-  "ngu",
-  "rainbow_cts",
-  "retrace_dqn",
-  "successor_uncertainties",
-  "tdu_r2d2",
-)
-NEWEST = ("ngu", "retrace_dqn", "tdu_r2d2")  # Of them, also on the newest Python.
+# Sequences with a memory and a bonus, sequences without, and the other engine.
+RUN = ("ngu", "retrace_dqn", "successor_uncertainties")
 ONE_HOT = "fakes:fake_one_hot"
-
-
-def marked(names, newest):
-  marks = {name: pytest.mark.newest if name in newest else () for name in names}
-  return [pytest.param(name, marks=mark) for name, mark in marks.items()]
 
 
 def check(name: str, out: pathlib.Path) -> None:
@@ -48,7 +38,8 @@ def check(name: str, out: pathlib.Path) -> None:
     assert all(np.isfinite(weights[key]).all() for key in weights.files)
 
 
-@pytest.mark.parametrize("name", marked(RUN, NEWEST))
+@pytest.mark.newest
+@pytest.mark.parametrize("name", RUN)
 def test_preset_runs(name, trained_run):
   check(name, trained_run(name))
 
@@ -58,34 +49,57 @@ def test_through_reverb(trained_run):
   check("tdu", trained_run("tdu", "--replay=reverb"))
 
 
-def test_double_precision(short_settings, tmp_path):
-  """As with JAX_ENABLE_X64=1; the agents compute in single precision."""
-  command = ["--agent=ngu", "--env=jax:deep_sea/4", "--runner=device"]
-  command += [f"--set={x}" for x in short_settings("ngu")]
+def make_agent(name: str, env: Any, settings: list[str]) -> Any:
+  preset = presets.PRESETS[name]
+  config = settings_lib.apply(preset.config_for(ONE_HOT), settings)
+  return preset.make_agent(config, environments.spec(env))
+
+
+def test_double_precision(short_settings):
+  """With JAX_ENABLE_X64=1 the agents compute in single precision."""
   jax.config.update("jax_enable_x64", True)
   try:
-    assert run.main([*command, "--steps=120", f"--output={tmp_path}"]) == 0
+    env = environments.make("jax:deep_sea/4", seed=0)
+    agent = make_agent("ngu", env, short_settings("ngu"))
+    functions, params = device.pure(env)
+    program = device_program.make_scanned(agent, functions, 1, 1)
+    state = jax.eval_shape(program.init, jax.random.PRNGKey(0), params)
+    after, *reports = jax.eval_shape(program.learn, state, 5)
   finally:
     jax.config.update("jax_enable_x64", False)
-  summary = json.loads((tmp_path / "summary.json").read_text())
-  assert summary["learner_updates"] > 0
-  with np.load(tmp_path / "checkpoints/final.npz") as weights:
-    assert not any(weights[key].dtype == np.float64 for key in weights.files)
+  assert jax.tree.leaves(after) == jax.tree.leaves(state)
+  of_agent = after._replace(params=()), reports  # Without the environment's.
+  assert not any(x.dtype == np.float64 for x in jax.tree.leaves(of_agent))
 
 
-@pytest.mark.parametrize("name", marked(presets.PRESETS, RUN))
+def parts(config: Any) -> set[tuple[Any, ...]]:
+  """What a config is made of; of numbers, whether they are zero."""
+  return {
+    (name, cls, x if isinstance(x, str | None) else (type(x), bool(x)))
+    for name, x, cls in settings_lib.walk(config)
+  }
+
+
+def presets_with_every_part() -> Iterator[Any]:
+  """Few of them that have all parts which a preset has; those of `RUN` first."""
+  left = {
+    name: parts(preset.config_for(ONE_HOT)) for name, preset in presets.PRESETS.items()
+  }
+  names = list(RUN)
+  while any(left.values()):
+    name = names.pop(0) if names else max(left, key=lambda name: len(left[name]))
+    yield pytest.param(name, marks=pytest.mark.newest if name in RUN else ())
+    left = {other: left[other] - left[name] for other in left}
+
+
+@pytest.mark.parametrize("name", [*presets_with_every_part()])
 def test_preset_keeps_the_contract(name, trace, short_settings):
   """Acting and learning trace, and states keep their shapes: they can be scanned."""
-  preset = presets.PRESETS[name]
-  spec = environments.spec(environments.make(ONE_HOT, seed=0))
-  config = settings_lib.apply(preset.config_for(ONE_HOT), short_settings(name))
-  agent = preset.make_agent(config, spec)
+  agent = make_agent(name, environments.make(ONE_HOT, seed=0), short_settings(name))
   before, after, actions, output = trace(agent)
   assert before == after
-  num_policies = getattr(config, "num_policies", 1)
-  assert len(agent.policy_names) == max(
-    num_policies, getattr(config, "ensemble_size", 1)
-  )
+  sizes = (getattr(agent.config, x, 1) for x in ("num_policies", "ensemble_size"))
+  assert len(agent.policy_names) == max(sizes)
   assert all(x.shape == () and x.dtype == np.int32 for x in actions)
   assert output.priorities.shape == (agent.replay.batch_size,)
   # They are columns of a run's files from its first row.
