@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 
+import dm_env
 import fakes
 import gymnasium
 import jax
@@ -15,9 +16,9 @@ import pytest
 
 import explorax
 from explorax import environments, exploration
-from explorax.environments import identity
+from explorax.environments import identity, jax_types
 
-ENV = "jax:chain/5"
+ENV = "gym:Corridor-v0"  # Registered below.
 SMALL = {
   "hidden_sizes": (8,),
   "replay_capacity": 200,
@@ -30,7 +31,8 @@ _CLOCK = {"steps_per_second", "wall_seconds"}
 
 @pytest.fixture(scope="module")
 def agent() -> explorax.Agent:
-  return explorax.make_agent("double_dqn", ENV, **SMALL)
+  """Of all environments here, whose specs are equal: all runs share its programs."""
+  return explorax.make_agent("dqn", ENV, **SMALL)
 
 
 def same(result: explorax.Result, other: explorax.Result) -> None:
@@ -68,37 +70,44 @@ class Corridor(gymnasium.Env):
 
 
 @dataclasses.dataclass(frozen=True)
-class Pure:
-  """The corridor in JAX; an episode has at most 20 steps."""
+class Pure(jax_types.Simulation):
+  """The corridor in JAX; its parameter is the reward at the end."""
 
   size: int = 3
   num_actions = 2
 
-  def reset(self, key):
-    return jnp.zeros(2), (jnp.int32(0), jnp.int32(0))
+  def default_params(self):
+    return 1.0
 
-  def step(self, key, state, action):
+  def observation_spec(self):
+    return dm_env.specs.Array((2,), np.float32)
+
+  def begin(self, key, params):
+    return jnp.int32(0), jnp.int32(0)
+
+  def advance(self, key, state, action, params):
     place, steps = jnp.maximum(0, state[0] + 2 * action - 1), state[1] + 1
     at_end = place == self.size
-    observation = jnp.full(2, place / self.size)
-    done = at_end | (steps == 20)
-    return observation, (place, steps), at_end.astype(jnp.float32), done
+    return (place, steps), jnp.where(at_end, params, 0.0), at_end | (steps == 20)
+
+  def observe(self, state):
+    return jnp.full(2, state[0] / self.size)
 
 
-def cartpole() -> gymnasium.Env:
-  env = gymnasium.make("CartPole-v1", max_episode_steps=20)
+gymnasium.register("Corridor-v0", Corridor)
+
+
+def registered() -> gymnasium.Env:
+  env = gymnasium.make(ENV.removeprefix("gym:"), disable_env_checker=True)
   return gymnasium.wrappers.TransformReward(env, abs)
 
 
-# Kind → (makes the object, whether it is made again for evaluations).
+# Of a registered environment, and of one in JAX, another is made for evaluations.
 OBJECTS = {
-  "gymnasium": (Corridor, False),
-  "wrapped": (cartpole, True),
-  "dm_env": (
-    lambda: fakes.FakeEnvironment(episode_length=4, observation_shape=(2,)),
-    False,
-  ),
-  "jax": (Pure, True),
+  "gymnasium": Corridor,
+  "registered": registered,
+  "dm_env": lambda: fakes.FakeEnvironment(episode_length=4, observation_shape=(2,)),
+  "jax": Pure,
 }
 
 
@@ -106,50 +115,54 @@ OBJECTS = {
   ("kind", "runner", "eval_episodes"),
   [*((kind, "local", 2) for kind in OBJECTS), ("jax", "device", 0)],
 )
-def test_objects_of_every_protocol(kind, runner, eval_episodes, tmp_path):
-  make, is_made_again = OBJECTS[kind]
-  env = make()
-  agent = explorax.make_agent("dqn", env, **SMALL)
+def test_objects_of_every_protocol(kind, runner, eval_episodes, agent, tmp_path):
+  make = OBJECTS[kind]
+  assert explorax.make_agent("dqn", make(), **SMALL).core is agent.core
   flags = {"steps": 60, "eval_episodes": eval_episodes, "runner": runner}
-  first = explorax.train(agent, env, output=tmp_path / "run", **flags)
-  assert not first.interrupted and len(first.episodes["episode"])
-  assert len(first.learner["env_steps"]) == len(first.learner["seed"])
-  assert math.isfinite(first.evaluation_return) == bool(is_made_again and eval_episodes)
-  # The same call again reads the result, also with another object of the same kind.
-  for again in (env, make()):
-    if kind != "dm_env":
-      same(explorax.train(agent, again, output=tmp_path / "run", **flags), first)
-      continue
-    with pytest.raises(Exception, match=r"observation_shape=\?.* is unknown"):
-      explorax.train(agent, again, output=tmp_path / "run", **flags)
-  # Without a directory the numbers are the same, but for an environment's own state.
-  results = explorax.train(agent, make(), seeds=2, **flags)
+  asked = {**flags, "seeds": 2, "output": tmp_path / "run"}
+  results = explorax.train(agent, make(), **asked)
   assert [result.seed for result in results] == [0, 1]
-  # Two seeds of one program may differ from a single one in rounding.
-  if kind != "dm_env" and runner == "local":
-    same(results[0], first)
-  np.testing.assert_array_equal(
-    explorax.evaluate(first, make(), episodes=1, seed=3).shape, (1,)
-  )
+  is_evaluated = kind in ("registered", "jax") and eval_episodes > 0
+  for result in results:
+    assert not result.interrupted and len(result.episodes["episode"])
+    assert len(result.learner["env_steps"]) == len(result.learner["seed"])
+    assert math.isfinite(result.evaluation_return) == is_evaluated
+  # The same call again reads the results, also with another object of the same kind.
+  if kind == "dm_env":
+    with pytest.raises(Exception, match=r"observation_shape=\?.* is unknown"):
+      explorax.train(agent, make(), **asked)
+  else:
+    again = explorax.train(agent, make(), **asked)
+    for result, other in zip(results, again, strict=True):
+      same(result, other)
+  if kind == "gymnasium":  # Without a directory, and alone, the numbers are the same.
+    same(explorax.train(agent, make(), seed=1, **flags), results[1])
+  assert explorax.evaluate(results[0], make(), episodes=1, seed=3).shape == (1,)
 
 
-def test_other_objects_do_not_share_a_directory(tmp_path):
-  flags = {"steps": 25, "eval_episodes": 0, "output": tmp_path / "run"}
-  explorax.train("dqn", Corridor(3), **flags)  # Without an update.
+def test_a_reward_on_the_device_that_is_not_a_number_is_the_environments(agent):
+  with pytest.raises(FloatingPointError, match="the environment returned a reward"):
+    explorax.train(agent, (Pure(), math.nan), steps=60, seeds=2, eval_episodes=0)
+
+
+def test_other_objects_do_not_share_a_directory(agent, tmp_path):
+  flags = {"steps": 9, "eval_episodes": 0, "output": tmp_path / "run"}
+  explorax.train(agent, Corridor(3), **flags)  # Without an update.
   wrapped = gymnasium.wrappers.TimeLimit(Corridor(3), 5)
   for other in (Corridor(4), wrapped, Pure(3), fakes.FakeEnvironment()):
     with pytest.raises(Exception, match="env is"):
-      explorax.train("dqn", other, runner="local", **flags)
+      explorax.train(agent, other, runner="local", **flags)
   record = json.loads((tmp_path / "run/config.json").read_text())
   assert record["env"] == f"{__name__}:Corridor/size=3"
 
 
 def test_an_object_is_called_by_its_class_and_arguments():
+  lake = gymnasium.make("FrozenLake-v1", is_slippery=False, max_episode_steps=20)
   for env, name in (
-    (cartpole(), "gym:CartPole-v1/max_episode_steps=20|TransformReward/func=abs"),
     (
-      gymnasium.make("FrozenLake-v1", is_slippery=False),
-      "gym:FrozenLake-v1/is_slippery=false",
+      gymnasium.wrappers.TransformReward(lake, abs),
+      "gym:FrozenLake-v1/is_slippery=false,max_episode_steps=20"
+      "|TransformReward/func=abs",
     ),
     (
       gymnasium.wrappers.TransformReward(Corridor(), lambda reward: reward),
@@ -225,7 +238,7 @@ def test_a_callback_sees_all_and_ends_the_run(agent, tmp_path):
 def test_an_own_agent_and_pickles(agent):
   result = explorax.train(agent.core, ENV, episodes=np.int64(9), log_every=50.0)
   assert math.isnan(result.episodes["loss"][0])
-  assert len(set(explorax.evaluate(result, ENV, episodes=3))) == 1
+  assert len(set(explorax.evaluate(result, Pure(), episodes=3))) == 1
   copy = pickle.loads(pickle.dumps(agent))
   assert (copy.settings, copy.config) == (agent.settings, agent.config)
 
@@ -236,9 +249,9 @@ def test_an_own_agent_and_pickles(agent):
     (ENV, {}, "give --episodes or --steps"),
     (ENV, {"step": 5}, "train takes no 'step'."),
     (ENV, {"steps": "20"}, "steps"),
-    (ENV, {"steps": True}, "steps"),
     (ENV, {"steps": 9, "eval_every": 2.5}, "eval_every"),
     ("jax:chain/6", {"steps": 5}, "was made for"),
+    (Corridor(), {"steps": 5, "eval_every": 1}, "needs a second environment"),
     (environments.make(ENV, seed=0), {"steps": 5, "runner": "distributed"}, "make env"),
   ],
 )
@@ -246,8 +259,3 @@ def test_refuses_in_a_sentence(agent, env, flags, sentence):
   with pytest.raises(ValueError, match=sentence) as refused:
     explorax.train(agent, env, **flags)
   assert "\n" not in str(refused.value)
-
-
-def test_evaluations_in_between_need_a_second_environment():
-  with pytest.raises(ValueError, match="needs a second environment"):
-    explorax.train("dqn", Corridor(), steps=5, eval_every=1)
