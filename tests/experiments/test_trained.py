@@ -5,6 +5,7 @@ import pathlib
 import pickle
 import sys
 
+import fakes
 import jax
 import numpy as np
 import pytest
@@ -21,11 +22,15 @@ GREEDY = ["evaluation_epsilon=0"]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory) -> pathlib.Path:
-  """A directory with the run `chain`, of an ensemble."""
+def ensemble() -> explorax.Agent:
+  return explorax.make_agent("bootstrapped_dqn", CHAIN, num_members=2, **TINY)
+
+
+@pytest.fixture(scope="module")
+def runs(ensemble, tmp_path_factory) -> pathlib.Path:
+  """A directory with the run `chain`, of the ensemble."""
   path = tmp_path_factory.mktemp("runs")
-  agent = explorax.make_agent("bootstrapped_dqn", CHAIN, num_members=2, **TINY)
-  explorax.train(agent, CHAIN, steps=30, output=path / "chain")
+  explorax.train(ensemble, CHAIN, steps=30, eval_episodes=0, output=path / "chain")
   return path
 
 
@@ -35,9 +40,13 @@ def _there(runs, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def recurrent(trained_run) -> explorax.Policy:
+def recurrent(short_settings) -> explorax.Policy:
   """A policy with an LSTM, to be reset; all tests share its programs."""
-  return explorax.load(trained_run("tdu_r2d2"), settings=GREEDY)
+  settings = [*short_settings("r2d2"), *GREEDY]
+  agent = explorax.make_agent("r2d2", ENV, settings=settings)
+  learner = agent.core.learner
+  state = jax.jit(learner.init)(jax.random.PRNGKey(0))
+  return trained.Policy(agent, learner.params(state), ENV)
 
 
 @pytest.fixture
@@ -59,9 +68,15 @@ def same(a, b) -> None:
   jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def play(policy: explorax.Policy, seed: int, episodes: int) -> list[float]:
+def make_environment() -> environments.StandardEnvironment:
+  """As `ENV`, but returns tell the actions."""
+  reward = lambda t, action: float(2**t * action)  # noqa: E731
+  return environments.wrap(fakes.fake_one_hot(reward=reward), seed=0)
+
+
+def play(policy: explorax.Policy, episodes: int) -> list[float]:
   """Returns of episodes, and checks that actions maximise the values."""
-  environment, returns = environments.make(ENV, seed=seed), []
+  environment, returns = make_environment(), []
   for _ in range(episodes):
     timestep, total, reward = environment.reset(), 0.0, 0.0
     policy.reset()
@@ -79,8 +94,8 @@ def play(policy: explorax.Policy, seed: int, episodes: int) -> list[float]:
 def test_acts_as_evaluations_do(trained_run, recurrent):
   path = trained_run("successor_uncertainties")
   for policy in (recurrent, explorax.load(path, settings=GREEDY)):
-    expected = explorax.evaluate(policy, ENV, episodes=3, seed=4)
-    assert play(policy, 4, 3) == expected.tolist()
+    expected = explorax.evaluate(policy, make_environment(), episodes=3)
+    assert play(policy, 3) == expected.tolist()
 
 
 def test_batches_and_single_observations_agree(recurrent):
@@ -181,23 +196,16 @@ def test_damaged_weights_are_refused(changed, capsys):
     assert path in capsys.readouterr().err
 
 
-def test_a_warm_start_without_updates_keeps_the_weights():
-  """Priors are part of them, so that the values are the same."""
-  agent = explorax.make_agent("bootstrapped_dqn", CHAIN, num_members=2, **TINY)
-  result = explorax.train(
-    agent, CHAIN, steps=5, seed=9, runner="device", init_weights="chain"
-  )
-  same(result.weights, explorax.load("chain").weights)
-
-
-def test_the_target_network_starts_with_them():
-  agent = explorax.make_agent("bootstrapped_dqn", CHAIN, num_members=2, **TINY).core
-  warm = trained.starting_from("chain", agent)
-  state = warm.learner.init(jax.random.PRNGKey(5))
+def test_a_warm_start_has_the_weights_and_the_rest_of_a_cold_one(ensemble):
+  """Priors are weights, too; the target network starts with them."""
   expected = explorax.load("chain").weights
-  for params in (state.params, state.target_params):
-    same(params, expected.params)
-  same(state.opt_state, agent.learner.init(jax.random.PRNGKey(5)).opt_state)
+  flags = {"steps": 5, "seed": 9, "eval_episodes": 0, "init_weights": "chain"}
+  same(explorax.train(ensemble, CHAIN, **flags).weights, expected)
+  warm = trained.starting_from("chain", ensemble.core).learner
+  cold, key = ensemble.core.learner, jax.random.PRNGKey(5)
+  state = jax.jit(warm.init)(key)
+  same((state.params, state.target_params), (expected.params, expected.params))
+  same(state.opt_state, jax.jit(cold.init)(key).opt_state)
 
 
 def test_a_warm_start_of_another_kind_is_refused(tmp_path, capsys):
