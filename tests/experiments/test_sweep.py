@@ -11,48 +11,42 @@ from explorax.experiments import run, sweep
 
 # No update happens, so that little is compiled.
 DQN = "dqn@hidden_sizes=8@min_replay_size=1000"
+LOG = "bsuite/bsuite_id_-_catch-0.csv"
 
 
-def _runs(folder: str = "out") -> list[str]:
-  """The directories of the finished runs."""
-  paths = [path.parent for path in pathlib.Path(folder).glob("*/*/seed*/summary.json")]
-  statuses = [
-    json.loads((path / "summary.json").read_text())["status"] for path in paths
-  ]
-  assert set(statuses) <= {"finished"}
-  return sorted(str(path.relative_to(folder)) for path in paths)
+def _ends() -> dict[str, int]:
+  """Directory of a finished run → when it ended."""
+  paths = [*pathlib.Path("out").rglob("seed*/summary.json")]
+  assert {json.loads(path.read_text())["status"] for path in paths} == {"finished"}
+  return {str(path.parent): path.stat().st_mtime_ns for path in paths}
 
 
 def test_runs_are_kept_and_added_to(agents, capsys):
-  argv = [f"--agents={agents}:Random", "--sweep=bandit/0,bandit/3", "--episodes=3"]
+  argv = [f"--agents={agents}:Random", "--sweep=bandit/0,catch/0", "--episodes=3"]
   argv += ["--workers=1", "--output=out"]
   assert sweep.main(argv) == 0
   out = capsys.readouterr().out
-  assert "training at step 3" in out and "2 of 20" in out
-  runs = _runs()
-  assert len(runs) == 2
-  before = {path: pathlib.Path("out", path).stat().st_mtime_ns for path in runs}
+  assert "training at step 3" in out and "1 of 20" in out
+  before = _ends()
+  assert len(before) == 2
   assert sweep.main([*argv, "--seeds=2"]) == 0
-  assert len(_runs()) == 4
-  assert before == {p: pathlib.Path("out", p).stat().st_mtime_ns for p in runs}
-
-
-def test_each_run_is_the_run_of_that_command_and_is_extended(tmp_path, monkeypatch):
-  monkeypatch.chdir(tmp_path)
-  dqn = [f"--agents={DQN}", "--sweep=catch/0", "--seeds=2", "--workers=1"]
-  alone = ["--agent=dqn", "--set=hidden_sizes=8", "--set=min_replay_size=1000"]
-  alone += ["--env=bsuite:catch/0", "--seed=1", "--output=alone"]
-  for episodes in ("--episodes=2", "--episodes=3"):
-    assert sweep.main([*dqn, episodes, "--eval_episodes=1"]) == 0
-    assert run.main([*alone, episodes, "--eval_episodes=1"]) == 0
-  folder = pathlib.Path("sweep", DQN, "bsuite_catch_0")
-  log = "bsuite/bsuite_id_-_catch-0.csv"
-  rows = (folder / "seed1" / log).read_text()
-  assert rows.count("\n") == 4 and rows == pathlib.Path("alone", log).read_text()
+  assert len(_ends()) == 4 and before.items() <= _ends().items()
+  (folder,) = pathlib.Path("out").glob("*/bsuite_catch_0")
+  assert json.loads((folder / "summary.json").read_text())["num_seeds"] == 2
+  # Each is the run of the command in its config.json.
   command = json.loads((folder / "seed1/config.json").read_text())["command"]
   assert run.main([*shlex.split(command)[3:], "--output=again"]) == 0
-  assert rows == pathlib.Path("again", log).read_text()
-  assert json.loads((folder / "summary.json").read_text())["num_seeds"] == 2
+  rows = (folder / "seed1" / LOG).read_text()
+  assert rows.count("\n") == 4 and rows == pathlib.Path("again", LOG).read_text()
+
+
+def test_runs_are_extended(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  argv = [f"--agents={DQN}", "--sweep=catch/0", "--workers=1", "--eval_episodes=0"]
+  for episodes in (2, 3):
+    assert sweep.main([*argv, f"--episodes={episodes}"]) == 0
+    rows = pathlib.Path("sweep", DQN, "bsuite_catch_0/seed0", LOG).read_text()
+    assert rows.count("\n") == 1 + episodes
 
 
 def test_seeds_of_a_command_are_runs_of_their_own(agents):
@@ -60,16 +54,14 @@ def test_seeds_of_a_command_are_runs_of_their_own(agents):
   together = [*argv, "--workers=1", "--seeds=2", "--seed=3", "--output=out"]
   assert run.main(together) == 0
   assert run.main([*argv, "--seed=4", "--output=alone"]) == 0
-  log = "bsuite/bsuite_id_-_catch-0.csv"
   out, alone = pathlib.Path("out"), pathlib.Path("alone")
-  assert (out / "seed4" / log).read_text() == (alone / log).read_text()
+  assert (out / "seed4" / LOG).read_text() == (alone / LOG).read_text()
   assert json.loads((out / "config.json").read_text())["num_seeds"] == 2
   summary = json.loads((out / "summary.json").read_text())
   assert summary["seeds"].keys() == {"3", "4"}
   # The same command again computes nothing.
-  before = (out / "seed3/summary.json").stat().st_mtime_ns
-  assert run.main(together) == 0
-  assert (out / "seed3/summary.json").stat().st_mtime_ns == before
+  before = _ends()
+  assert run.main(together) == 0 and _ends() == before
 
 
 def test_a_failed_run_stops_no_others(agents, capsys):
@@ -90,14 +82,13 @@ def test_a_tuning_names_the_best_settings(tmp_path, monkeypatch, capsys):
   pathlib.Path("grid.flags").write_text(
     "--set=dqn.exploration.epsilon=0.0,1.0\n--set=qex.beta=1,2\n"
   )
-  argv = ["--agents=dqn", "--envs=jax:chain/4", "--steps=60", "--seeds=2"]
+  argv = ["--agents=dqn", "--envs=jax:chain/4", "--steps=60", "--output=out"]
   argv += ["--workers=1", "--flagfile=grid.flags", "--set=hidden_sizes=8"]
-  argv += ["--set=min_replay_size=1000", "--score=return"]
+  argv += ["--set=min_replay_size=1000", "--eval_episodes=0"]
   assert sweep.main(argv) == 0
   out = capsys.readouterr().out
-  seeds = {pathlib.Path(path).name for path in _runs("sweep")}
-  assert seeds == {"seed1000000", "seed1000001"}
-  with open("sweep/tuning.csv", newline="") as file:
+  assert {pathlib.Path(path).name for path in _ends()} == {"seed1000000"}
+  with open("out/tuning.csv", newline="") as file:
     rows = list(csv.DictReader(file))
   assert len(rows) == 2 and float(rows[0]["mean"]) >= float(rows[1]["mean"])
   assert f"best: --agent=dqn {rows[0]['settings']}" in out
@@ -109,7 +100,6 @@ def test_a_tuning_names_the_best_settings(tmp_path, monkeypatch, capsys):
     (("--sweep=catch/0",), "--agents"),
     (("--agents=dqm", "--sweep=catch/0"), "dqn"),
     (("--agents=dqn", "--sweep=catch/0", "--score=return"), "--score"),
-    (("--agents=dqn", "--sweep=catch/0", "--set=qex.beta=1,2"), "qex"),
     (("--agents=dqn", "--sweep=catch/0", "--runner=device"), "a Catch"),
     (("--agents=m:f", "--envs=jax:deep_sea/4", "--steps=9"), "m:f"),
   ],
