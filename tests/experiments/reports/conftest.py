@@ -60,7 +60,7 @@ def read_tables():
 def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
   """Writes a run of 40 episodes with these returns, ten steps each.
 
-  `evaluations` has the returns at each step.
+  `evaluations` has the returns at each step, and `metrics` columns of the episodes.
   """
   monkeypatch.chdir(tmp_path)
 
@@ -71,6 +71,7 @@ def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
     seed=0,
     returns=None,
     evaluations=None,
+    metrics=None,
     **given,
   ):
     directory = output.RunDirectory(tmp_path / path)
@@ -79,7 +80,8 @@ def write_run(tmp_path, monkeypatch, make_episode, make_evaluation):
     directory.write_json("config.json", {**record, "config": given})
     table = rows.CsvFile(directory.path / rows.METRICS)
     for i, value in enumerate(RNG.normal(size=40) if returns is None else returns):
-      table(make_episode(i + 1, episode_return=float(value), metrics={}))
+      of_episode = {name: column[i] for name, column in (metrics or {}).items()}
+      table(make_episode(i + 1, episode_return=float(value), metrics=of_episode))
     table.close()
     if evaluations is not None:
       table = rows.CsvFile(directory.path / rows.EVALUATION)

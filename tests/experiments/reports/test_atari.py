@@ -1,7 +1,5 @@
 """The report of runs on Atari: numbers over games, by game, and real runs."""
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -58,22 +56,16 @@ def test_numbers_over_games_by_hand(write_run, tmp_path, read_tables):
 
 def test_scores_are_of_evaluations_or_of_whole_games(write_run, tmp_path, read_tables):
   """A game of three lives has returns 1 + 2 + 3; evaluations replace training."""
-  lives = write_run("out/lives", "rainbow", _env("pong", "/dqn,life_loss=true"))
-  with open(lives / "metrics.csv", newline="") as file:
-    header, *rows = csv.reader(file)
-  at = header.index("episode_return")
-  for i, row in enumerate(rows[:39]):
-    row[at] = str(float(i % 3 + 1))
-    row += [str(float(sum(range(1, i % 3 + 2)))), str(float(i % 3 == 2))]
-  with open(lives / "metrics.csv", "w", newline="") as file:
-    names = [*header, "game_return", "game_over"]
-    csv.writer(file).writerows([names, *rows[:39]])
+  lives = {
+    "returns": [1.0, 2.0, 3.0] * 13,
+    "metrics": {"game_return": [1.0, 3.0, 6.0] * 13, "game_over": [0.0, 0.0, 1.0] * 13},
+  }
+  env = _env("pong", "/dqn,life_loss=true")
+  write_run("out/lives", "rainbow", env, **lives)
   write_run("out/games", "dqn", _env("pong"), returns=np.full(REPEATS, 6.0))
-  evaluated = [write_run(f"out/{x}", x, _env("qbert")) for x in ("dqn", "tdu")]
-  for path, score in zip(evaluated, (100.0, 300.0), strict=True):
-    lines = ["env_steps,episode,episode_return,episode_length"]
-    lines += [f"{n},{k},{score * n * k / 600},9" for n in (200, 400) for k in (1, 2)]
-    (path / "evaluation.csv").write_text("\n".join([*lines, ""]))
+  for agent, score in (("dqn", 100.0), ("tdu", 300.0)):
+    evaluations = {200: [0.0], 400: [0.0, 2 * score]}
+    write_run(f"out/{agent}", agent, _env("qbert"), evaluations=evaluations)
   assert report.main(["out"]) == 0
   tables = read_tables(tmp_path / "out/report")
   returns = {

@@ -69,11 +69,6 @@ def test_labels_of_agents_have_the_settings_in_which_they_differ(
   assert "runs/copy is left out: runs/1-1 is the same run" in out
 
 
-def _no_episode(path):
-  file = path / "metrics.csv"
-  file.write_text(file.read_text().splitlines()[0] + "\n")
-
-
 @pytest.mark.parametrize(
   ("argv", "named"), [([], "no directory"), (["rnus"], "rnus"), (["empty"], "no run")]
 )
@@ -107,17 +102,8 @@ def test_evaluations_are_compared_where_all_runs_have_them(
   assert _returns(tables, "x:z")["dqn"][2] == "training at step 400"
 
 
-def _no_number(path):
-  file = path / "metrics.csv"
-  rows = [row.split(",") for row in file.read_text().splitlines()]
-  rows[2][rows[0].index("episode_return")] = "nan"
-  file.write_text("\n".join(",".join(row) for row in rows) + "\n")
-
-
 def test_bad_runs_are_a_line_each_and_a_gap(write_run, capsys):
   damages = [
-    _no_episode,
-    _no_number,
     lambda path: (path / "metrics.csv").write_text("a,b\n1,2\n"),
     lambda path: (path / "config.json").write_text("{}"),
     lambda path: (path / "config.json").unlink(),
@@ -125,10 +111,12 @@ def test_bad_runs_are_a_line_each_and_a_gap(write_run, capsys):
   write_run("runs/good")
   for seed, damage in enumerate(damages):
     damage(write_run(f"runs/a{seed}", seed=seed))
+  for seed, returns in ((3, []), (4, [1.0, np.nan])):
+    write_run(f"runs/a{seed}", seed=seed, returns=returns)
   assert report.main(["runs"]) == 0
   out, err = capsys.readouterr()
   lines = [line for line in out.splitlines() if "left out" in line]
-  assert len(lines) == len(damages) and err == ""
+  assert len(lines) == 5 and err == ""
   text = pathlib.Path("runs/report/report.md").read_text(encoding="utf-8")
   for seed, line in enumerate(lines):
     assert line.startswith(f"runs/a{seed} is left out: ") and line in text

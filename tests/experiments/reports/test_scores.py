@@ -1,6 +1,6 @@
 """The scores are bsuite's: on stored logs of bsuite's, equal to what bsuite computed.
 
-`make_expected.py` made both.
+`make_expected.py` computed them.
 """
 
 import json
