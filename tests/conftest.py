@@ -71,14 +71,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _strict_rank_promotion(request: pytest.FixtureRequest) -> Iterator[None]:
-  """Makes jax refuse to broadcast arrays of different ranks.
-
-  `@pytest.mark.rank_promotion("allow")` allows it in a test of other packages' code
-  that relies on it.
-  """
-  marker = request.node.get_closest_marker("rank_promotion")
-  with jax.numpy_rank_promotion(marker.args[0] if marker else "raise"):
+def _strict_rank_promotion() -> Iterator[None]:
+  """Makes jax refuse to broadcast arrays of different ranks."""
+  with jax.numpy_rank_promotion("raise"):
     yield
 
 

@@ -1,4 +1,4 @@
-"""The parts of the documentation's build that are ours: formulas, docstrings, links."""
+"""The parts of the documentation's build that are ours: formulas and links."""
 
 import pathlib
 import runpy
@@ -6,13 +6,6 @@ import runpy
 import pytest
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
-
-pytest.importorskip("sphinx")
-
-
-@pytest.fixture(autouse=True)
-def _extensions(monkeypatch):
-  monkeypatch.syspath_prepend(DOCS / "_ext")
 
 
 @pytest.mark.parametrize(
@@ -22,7 +15,6 @@ def _extensions(monkeypatch):
     (["sqrt( Σ_k (δ_k − δ̄)² )"], r"\sqrt{\sum _{k} (δ_{k} - \bar{δ})^{2}}"),
     (["x_{t+1},    for all x"], r"x_{t+1},\quad \text{ for all }x"),
     (["r^i_t max_a h⁻¹(q)"], r"r^{i}_{t} \operatorname{max}_{a} h^{-1}(q)"),
-    (["1 − best_rate"], r"1 - \text{best_rate}"),
     (
       ["a = b", "    + c"],
       r"\begin{aligned}a & = b \\ & \quad + c\end{aligned}",
@@ -32,28 +24,6 @@ def _extensions(monkeypatch):
 def test_formulas_become_latex(lines, latex):
   to_latex = runpy.run_path(str(DOCS / "_ext" / "formulas.py"))["to_latex"]
   assert to_latex(lines) == latex
-
-
-def test_docstrings_become_what_sphinx_reads():
-  process = runpy.run_path(str(DOCS / "_ext" / "docstrings.py"))["_process"]
-  lines = [
-    "|δ| of `lambda_`, a*:",
-    "",
-    "    x²",
-    "",
-    "Args:",
-    "  a: of",
-    "    np.bool_.",
-  ]
-  process(None, "function", "f", test_formulas_become_latex, None, lines)
-  math = ["", ".. math::", "", "   x^{2}", ""]
-  assert [line for line in lines if line] == [
-    r"\|δ\| of `lambda_`, a\*:",
-    *(line for line in math if line),
-    "Args:",
-    "  a: of",
-    r"    np.bool\_.",
-  ]
 
 
 def test_links_to_nothing_and_files_of_the_network_are_found(tmp_path):
