@@ -80,6 +80,8 @@ class Panel:
     around = {**scales, **self.axes}  # A scale replaces the ticks.
     if "xticks" in around:
       around.setdefault("xticklabels", around["xticks"])
+      axes.update_datalim([(x, 1) for x in around["xticks"]], updatey=False)
+      axes.autoscale_view()  # Neither ticks nor marks are at an edge.
     axes.set(**around)
     if "xticks" in around:
       axes.xaxis.minorticks_off()
@@ -353,10 +355,15 @@ class Maps(Panel):
 def draw(
   rows: Sequence[Sequence[Panel]], table: figures.Table, title: str = ""
 ) -> bytes:
-  """Draws rows of panels as a PNG as wide as a page's column; lines are named below."""
+  """Draws rows of panels as a PNG as wide as a page's column; lines are named below.
+
+  Panels of which no tasks are in the table are left out, unless all are.
+  """
   import matplotlib
   from matplotlib import figure
 
+  filled = [[panel for panel in row if table.where(**panel.where)] for row in rows]
+  rows = [row for row in filled if row] or rows
   heights = [max(panel.height() for panel in row) for row in rows]
   size = _COLUMN, sum(heights) + 0.6
   with matplotlib.rc_context(_COLUMN_STYLE):

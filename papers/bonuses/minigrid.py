@@ -151,7 +151,7 @@ FIGURES = (
     ],
     quick={
       "method": (_BASELINE, "counts"),
-      "task": ("DoorKey-5x5",),
+      "task": _TASKS[:1],
       "num_steps": 2_000,
       "num_seeds": 1,
     },

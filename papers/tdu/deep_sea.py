@@ -78,7 +78,7 @@ FIGURES = (
       )
       for size, limit in _LIMITS.items()
     ],
-    quick={"agent": ("tdu",), "size": 5, "max_episodes": 32, "num_seeds": 1},
+    quick={"agent": ("tdu",), "size": 10, "max_episodes": 32, "num_seeds": 1},
     panels=[
       [
         problems.solved_rows(

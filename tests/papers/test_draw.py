@@ -1,5 +1,7 @@
 """What is in a drawing is what was measured."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,14 @@ def test_few_seeds_are_drawn_one_by_one_and_more_as_a_band():
   assert axes.get_title() == "t" and axes.get_xlabel() == "s (n = 3)"
   axes = drawn(curves, seeds=6)
   assert len(axes.lines) == len(axes.collections) == 2
+
+
+def test_panels_without_tasks_are_left_out():
+  curves = draw.Curves(y="x", lines=LINES, x="size")
+  there, missing = (dataclasses.replace(curves, where={"size": n}) for n in (4, 9))
+  only = draw.draw([[there]], table())
+  assert draw.draw([[there, missing], [missing]], table()) == only
+  assert draw.draw([[missing]], table()) != only
 
 
 def test_runs_that_did_not_solve_are_one_hollow_mark():
