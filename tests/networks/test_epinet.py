@@ -1,7 +1,5 @@
 """Epinets against loops in float64: the base, the epinet and the prior."""
 
-import functools
-
 import dm_env
 import jax
 import jax.numpy as jnp
@@ -52,11 +50,14 @@ def expected(params, prior, x, z, prior_scale):
   return q
 
 
-@pytest.mark.parametrize("hidden_sizes", [(8,), (8, 4), ()])
 @pytest.mark.parametrize(
-  ("spec", "x", "vectors"),
-  [(VECTORS, X, X), (INDICES, X_INDICES, ONE_HOT)],
-  ids=["vectors", "one-hot"],
+  ("spec", "x", "vectors", "hidden_sizes"),
+  [
+    (VECTORS, X, X, (8,)),
+    (VECTORS, X, X, ()),
+    (INDICES, X_INDICES, ONE_HOT, (8, 4)),
+  ],
+  ids=["vectors", "linear", "one-hot"],
 )
 def test_values_are_those_of_the_base_the_epinet_and_the_prior(
   random_params, spec, x, vectors, hidden_sizes
@@ -64,12 +65,15 @@ def test_values_are_those_of_the_base_the_epinet_and_the_prior(
   epinet = make(spec, hidden_sizes)
   params = random_params(epinet.init)
   prior = random_params(epinet.init_prior, seed=1)
+
+  @jax.jit
+  def run(params, prior, key):
+    keys = None, key
+    return [evaluate(epinet, params, prior, x, given) for given in keys]
+
   key = jax.random.key(3)
-  for z, given in (
-    (np.zeros((K, D)), None),
-    (np.float64(jax.random.normal(key, (K, D))), key),
-  ):
-    q = jax.jit(functools.partial(evaluate, epinet))(params, prior, x, given)
+  drawn = np.float64(jax.random.normal(key, (K, D)))
+  for z, q in zip((0 * drawn, drawn), run(params, prior, key), strict=True):
     assert q.shape == (K, len(x), A)
     for k, b in np.ndindex(K, len(x)):
       one = expected(params, prior, vectors[b], z[k], 1.5)
@@ -86,9 +90,12 @@ def test_only_the_base_trains_the_torso(random_params):
   def loss(params, prior, key):
     return jnp.sum(weights * evaluate(epinet, params, prior, X, key))
 
-  gradient = jax.jit(jax.grad(loss, argnums=(0, 1)))
-  with_index, of_prior = gradient(params, prior, jax.random.key(3))
-  without, _ = gradient(params, prior, None)
+  @jax.jit
+  def gradients(params, prior, key):
+    both = jax.grad(loss, argnums=(0, 1))(params, prior, key)
+    return *both, jax.grad(loss)(params, prior, None)
+
+  with_index, of_prior, without = gradients(params, prior, jax.random.key(3))
   for name, layer in with_index.items():
     for leaf, value in layer.items():
       assert np.any(value != 0)
@@ -112,11 +119,16 @@ def test_the_prior_has_a_deviation_of_the_indexs_norm(spec, x):
   """λ |z|, over one-hot observations and over vectors of unit variance."""
   epinet = make(spec, prior_scale=1.5, num_members=1)
   params = jax.tree.map(
-    lambda p: jnp.zeros(p.shape, p.dtype),
+    lambda p: np.zeros(p.shape, p.dtype),
     jax.eval_shape(epinet.init, jax.random.key(0)),
   )
+
+  @jax.jit
+  def run(key):
+    prior = epinet.init_prior(jax.random.fold_in(key, 1))
+    return evaluate(epinet, params, prior, x, key)
+
   key = jax.random.key(3)
-  prior = epinet.init_prior(jax.random.key(1))
-  q = jax.jit(functools.partial(evaluate, epinet))(params, prior, x, key)
+  q = run(key)
   norm = np.linalg.norm(jax.random.normal(key, (1, D)))
   np.testing.assert_allclose(np.std(q), 1.5 * norm, rtol=0.1)

@@ -71,14 +71,13 @@ def test_unrolled_in_pieces_is_unrolled_at_once(random_params):
   unroll = jax.jit(nets.unroll)
   q, after = unroll(params, (), inputs, state)
   assert q.shape == (M, B, T, A) and after.shape == (B, nets.state_size)
-  for cuts in ([2], [1, 2, 3, 4]):
-    pieces, carried = [], state
-    for begin, end in zip([0, *cuts], [*cuts, T], strict=True):
-      piece = jax.tree.map(lambda x, b=begin, e=end: x[:, b:e], inputs)
-      values, carried = unroll(params, (), piece, carried)
-      pieces.append(values)
-    np.testing.assert_allclose(np.concatenate(pieces, axis=2), q, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(carried, after, rtol=1e-4, atol=1e-5)
+  pieces, carried = [], state
+  for t in range(T):
+    piece = jax.tree.map(lambda x, t=t: x[:, t : t + 1], inputs)
+    values, carried = unroll(params, (), piece, carried)
+    pieces.append(values)
+  np.testing.assert_allclose(np.concatenate(pieces, axis=2), q, rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(carried, after, rtol=1e-4, atol=1e-5)
 
 
 def test_whole_network_is_torso_memory_and_heads(random_params):
@@ -120,7 +119,6 @@ def test_whole_network_is_torso_memory_and_heads(random_params):
       {"sees_r_int": True, "num_policies": 2},
       {"observation", "previous_action", "previous_reward", "previous_r_int", "policy"},
     ),
-    ({"lstm_size": 0}, {"observation"}),
     ({"lstm_size": 0, "num_policies": 2}, {"observation", "policy"}),
   ],
 )
@@ -146,13 +144,14 @@ def test_separate_trunks_are_networks_by_themselves(random_params):
   assert nets.state_size == M * one.state_size
   params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
   q, after = jax.jit(nets.unroll)(params, (), inputs, state)
+  unroll = jax.jit(one.unroll)
   for k in range(M):
     own = type(params)(
       jax.tree.map(lambda x, k=k: x[k], params.torso),
       jax.tree.map(lambda x, k=k: x[k : k + 1], params.heads),
     )
     part = slice(2 * H * k, 2 * H * (k + 1))
-    expected, expected_after = one.unroll(own, (), inputs, state[:, part])
+    expected, expected_after = unroll(own, (), inputs, state[:, part])
     np.testing.assert_allclose(q[k], expected[0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(after[:, part], expected_after, rtol=1e-4, atol=1e-5)
 
@@ -169,33 +168,28 @@ def test_priors_add_their_values_and_keep_a_state_of_their_own(random_params):
   @functools.partial(jax.grad, argnums=(0, 1), has_aux=True)
   def unroll(params, prior_params):
     q, after = nets.unroll(params, prior_params, inputs, state)
-    return jnp.sum(q**2), (q, after)
+    alone = plain.unroll(params, (), inputs, state[:, : 2 * H])
+    other = prior.unroll(prior_params, (), inputs, state[:, 2 * H :])
+    return jnp.sum(q**2), ((q, after), alone, other)
 
-  (trained, constant), (q, after) = unroll(params, prior_params)
-  assert all(np.any(leaf != 0) for leaf in jax.tree.leaves(trained))
-  assert not any(np.any(leaf != 0) for leaf in jax.tree.leaves(constant))
-  trained, q_after = plain.unroll(params, (), inputs, state[:, : 2 * H])
-  fixed, fixed_after = prior.unroll(prior_params, (), inputs, state[:, 2 * H :])
+  gradients, outputs = jax.device_get(unroll(params, prior_params))
+  assert all(np.any(leaf) for leaf in jax.tree.leaves(gradients[0]))
+  assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradients[1]))
+  (q, after), (trained, q_after), (fixed, fixed_after) = outputs
   np.testing.assert_allclose(q, trained + 1.5 * fixed, rtol=1e-4, atol=1e-5)
   np.testing.assert_allclose(
     after, np.concatenate([q_after, fixed_after], axis=1), rtol=1e-5, atol=1e-6
   )
 
 
-def test_a_prior_of_scale_zero_is_none(random_params):
+def test_a_prior_of_scale_zero_is_none():
   plain = make(lstm_size=0)
-  nets = networks.with_prior(plain, 0.0, plain)
-  params, inputs, state = random_params(nets.init), make_inputs(), make_state(nets)
-  prior = nets.init_prior(jax.random.key(0))
-  assert not jax.tree.leaves(prior)
-  q, expected = (n.unroll(params, prior, inputs, state)[0] for n in (nets, plain))
-  np.testing.assert_array_equal(q, expected)
+  assert networks.with_prior(plain, 0.0, plain) is plain
 
 
-def test_side_by_side_is_each_by_itself():
+def test_side_by_side_is_each_by_itself(random_params):
   """With a state and, for noise, a key of its own."""
-  noise = networks.Noise(0.5)
-  torso = networks.make_torso("mlp", SPEC, (5,), noise=noise)
+  torso = networks.make_torso("mlp", SPEC, (5,), noise=networks.Noise(0.5))
   noisy = networks.make_q_networks(
     networks.make_trunk(torso, A, lstm_size=2),
     lambda: networks.PlainHead(A, 0),
@@ -205,18 +199,24 @@ def test_side_by_side_is_each_by_itself():
   )
   parts, inputs = (make(), noisy), make_inputs()
   both = networks.side_by_side(*parts)
-  params, prior = (f(jax.random.key(0)) for f in (both.init, both.init_prior))
-  state, key = make_state(both), jax.random.key(1)
-  outputs, new = both.unroll(params, prior, inputs, state, key)
+  params, prior = random_params(both.init), random_params(both.init_prior)
+  state = make_state(both)
   states = np.split(state, [2 * H], axis=1)
-  for i, part in enumerate(parts):
-    own = params[i], prior[i], inputs, states[i], jax.random.fold_in(key, i)
-    expected, expected_state = part.unroll(*own)
-    members, columns = ((slice(M), slice(2 * H)), (slice(M, None), slice(2 * H, None)))[
-      i
+
+  @jax.jit
+  def unroll(params, key):
+    keys = jax.random.fold_in(key, 0), jax.random.fold_in(key, 1)
+    alone = [
+      part.unroll(*arguments)
+      for part, *arguments in zip(
+        parts, params, prior, [inputs] * 2, states, keys, strict=True
+      )
     ]
-    np.testing.assert_allclose(outputs[members], expected, rtol=1e-6)
-    np.testing.assert_allclose(new[:, columns], expected_state, rtol=1e-6)
-  mean, _ = both.unroll(params, prior, inputs, state)
-  np.testing.assert_allclose(mean[:M], outputs[:M], rtol=1e-6)
+    mean, _ = both.unroll(params, prior, inputs, state)
+    return both.unroll(params, prior, inputs, state, key), alone, mean
+
+  (outputs, new), alone, mean = jax.device_get(unroll(params, jax.random.key(1)))
+  for found, axis, *expected in zip((outputs, new), (0, 1), *alone, strict=True):
+    np.testing.assert_allclose(found, np.concatenate(expected, axis), rtol=1e-5)
+  np.testing.assert_allclose(mean[:M], outputs[:M], rtol=1e-5)
   assert outputs.shape == (M + 3, B, T, A) and not np.allclose(mean[M:], outputs[M:])

@@ -17,24 +17,13 @@ def image(*shape, dtype=np.uint8):
   return dm_env.specs.Array(shape, dtype)
 
 
+def categories(side):
+  return specs.CategoricalImage((side, side, 2), (("object", 4), ("state", 3)))
+
+
 def network(name, spec, hidden_sizes=(), width=1.0):
   make = networks.make_torso(name, spec, hidden_sizes, width)
   return ensemble.from_haiku(make, spec)
-
-
-def shapes(name, spec, hidden_sizes=(), width=1.0):
-  """(of all weights, a layer's filters or units last; how many features come out)."""
-  net = network(name, spec, hidden_sizes, width)
-  batch = jax.ShapeDtypeStruct((3, *spec.shape), spec.dtype)
-
-  def run(key, batch):
-    params = net.init(key)
-    return params, net.apply(params, batch)
-
-  params, output = jax.eval_shape(run, jax.random.key(0), batch)
-  assert output.dtype == np.float32 and output.shape[0] == 3 and output.ndim == 2
-  weights = [x.shape for x in jax.tree.leaves(params) if len(x.shape) > 1]
-  return sorted(weights), output.shape[1]
 
 
 def convolve(x, w, b, stride):
@@ -68,23 +57,20 @@ def test_convolutions_and_linear_layers_are_those_of_a_plain_loop(random_params)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("side", "name"), [(7, "small"), (40, "small"), (4, "mlp")])
-def test_cells_of_categories_are_one_hot_floats(side, name):
-  spec = specs.CategoricalImage((side, side, 2), (("object", 4), ("state", 3)))
+@pytest.mark.parametrize(("side", "name"), [(7, "small"), (4, "mlp")])
+def test_cells_of_categories_are_one_hot_floats(random_params, side, name):
+  spec = categories(side)
   cells = np.random.default_rng(0).integers(3, size=(2, side, side, 2), dtype=np.uint8)
   one_hot = np.concatenate([np.eye(4)[cells[..., 0]], np.eye(3)[cells[..., 1]]], -1)
-  assert torsos.resolve_torso("auto", spec) == name
   net = network("auto", spec, (6,))
   plain = network(name, image(side, side, 7, dtype=np.float32), (6,))
-  params = net.init(jax.random.key(0))
-  expected = plain.init(jax.random.key(0))
-  jax.tree.map(np.testing.assert_array_equal, params, expected)
-  np.testing.assert_allclose(
-    net.apply(params, cells), plain.apply(params, one_hot.astype(np.float32)), rtol=1e-5
-  )
+  params = random_params(net.init)
+  found = jax.jit(net.apply)(params, cells)
+  expected = jax.jit(plain.apply)(params, one_hot.astype(np.float32))
+  np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-DQN = [(3, 3, 64, 64), (4, 4, 32, 64)]
+DQN, SMALL = [(3, 3, 64, 64), (4, 4, 32, 64)], (3, 3, 16, 32)
 
 
 @pytest.mark.parametrize(
@@ -104,14 +90,15 @@ DQN = [(3, 3, 64, 64), (4, 4, 32, 64)]
       3 * 3 * 64,
       [(5, 5, 4, 32), (5, 5, 32, 64)],
     ),
-    ("small", image(21, 21, 3), 17 * 17 * 32, [(3, 3, 3, 16), (3, 3, 16, 32)]),
-    ("small", image(6, 5, 1, dtype=np.float32), 2 * 32, None),
+    ("small", image(21, 21, 3), 17 * 17 * 32, [(3, 3, 3, 16), SMALL]),
+    ("small", image(6, 5, 1, dtype=np.float32), 2 * 32, [(3, 3, 1, 16), SMALL]),
   ],
 )
 def test_features_and_filters_are_those_of_the_papers(name, spec, features, weights):
-  actual, size = shapes(name, spec)
-  assert size == features
-  assert weights is None or actual == weights
+  net = network(name, spec, (9,))  # The linear layer has a row for each feature.
+  params = jax.eval_shape(net.init, jax.random.key(0))
+  actual = [x.shape for x in jax.tree.leaves(params) if len(x.shape) > 1]
+  assert sorted(actual) == sorted([*weights, (features, 9)])
   assert networks.resolve_torso(name, spec) == name
 
 
@@ -128,6 +115,9 @@ def test_features_and_filters_are_those_of_the_papers(name, spec, features, weig
     (image(35, 84, 1, dtype=np.float32), "mlp"),
     (image(40, 40, 40, dtype=np.float32), "mlp"),
     (image(7, dtype=np.float32), "mlp"),
+    (categories(7), "small"),
+    (categories(40), "small"),
+    (categories(4), "mlp"),
     (INDEX, "mlp"),
   ],
 )
@@ -149,22 +139,18 @@ def test_perceptron_is_that_of_a_plain_loop(random_params):
   np.testing.assert_allclose(jax.jit(net.apply)(params, x), hidden, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["mlp", "small"])
-def test_noise_is_in_the_linear_layers_alone(name, random_params):
+def test_noise_is_in_the_linear_layers_alone(random_params):
   spec = dm_env.specs.BoundedArray((6, 7, 2), np.uint8, 0, 255)
   x = np.random.default_rng(0).integers(0, 256, (3, *spec.shape), dtype=np.uint8)
-
-  torso = torsos.make_torso(name, spec, (5, 4), noise=networks.Noise(0.5))
+  torso = torsos.make_torso("small", spec, (5, 4), noise=networks.Noise(0.5))
   loud = hk.transform(lambda x: torso()(x))
   params = random_params(lambda key: loud.init(key, x))
-  noisy_layers = [module for module in params if "noisy_linear" in module]
-  convolutions = [module for module in params if "conv2_d" in module]
-  assert len(noisy_layers) == 2
-  assert len(convolutions) == (2 if name == "small" else 0)
-  assert len(params) == len(noisy_layers) + len(convolutions)
-  features = loud.apply(params, None, x)
-  assert features.shape == (3, 4)
-  assert np.any(loud.apply(params, jax.random.key(1), x) != features)
+  modules = sorted(name.split("/")[-1].removesuffix("_1") for name in params)
+  assert modules == ["conv2_d"] * 2 + ["noisy_linear"] * 2
+  apply = jax.jit(loud.apply)
+  features = apply(params, None, x)
+  assert features.shape == (3, 4) and features.dtype == np.float32
+  assert np.any(apply(params, jax.random.key(1), x) != features)
 
 
 @pytest.mark.parametrize(
