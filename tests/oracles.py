@@ -1,5 +1,7 @@
 """References of the tests, in numpy's float64: plain loops and printed formulas."""
 
+import math
+
 import numpy as np
 
 
@@ -41,3 +43,35 @@ def lstm_step(of_input, w_h, hidden, cell):
   i, g, f, o = np.split(of_input + hidden @ w_h, 4, axis=-1)
   cell = sigmoid(f + 1) * cell + sigmoid(i) * np.tanh(g)
   return sigmoid(o) * np.tanh(cell), cell
+
+
+class EpisodicNovelty:
+  """Algorithm 1 of Never Give Up, line by line, in Python floats."""
+
+  def __init__(self, capacity, k=10, eps=1e-4, xi=8e-3, c=1e-3, s_max=8.0):
+    self.capacity, self.k, self.eps, self.xi = capacity, k, eps, xi
+    self.c, self.s_max = c, s_max
+    self.memory = []
+    self.all_distances = []
+
+  def reset(self):
+    self.memory = []
+
+  def __call__(self, embedding):
+    embedding = [float(x) for x in embedding]
+    distances = sorted(
+      sum((a - b) ** 2 for a, b in zip(other, embedding, strict=True))
+      for other in self.memory
+    )[: self.k]
+    self.all_distances += distances
+    self.memory = [*self.memory, embedding][-self.capacity :]
+    if not distances:
+      return 0.0
+    mean = sum(self.all_distances) / len(self.all_distances)
+    total = 0.0
+    for distance in distances:
+      normalised = distance / mean if mean > 0 else 0.0
+      normalised = max(normalised - self.xi, 0.0)
+      total += self.eps / (normalised + self.eps)
+    similarity = math.sqrt(total * self.k / len(distances)) + self.c
+    return 0.0 if similarity > self.s_max else 1.0 / similarity

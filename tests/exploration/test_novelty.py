@@ -5,44 +5,13 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+import oracles
 import pytest
 
 from explorax import exploration
 from explorax.exploration import novelty
 
 pytestmark = pytest.mark.core
-
-
-class _Oracle:
-  """Algorithm 1 of Never Give Up, line by line, in Python floats."""
-
-  def __init__(self, capacity, k=10, eps=1e-4, xi=8e-3, c=1e-3, s_max=8.0):
-    self.capacity, self.k, self.eps, self.xi = capacity, k, eps, xi
-    self.c, self.s_max = c, s_max
-    self.memory = []
-    self.all_distances = []
-
-  def reset(self):
-    self.memory = []
-
-  def __call__(self, embedding):
-    embedding = [float(x) for x in embedding]
-    distances = sorted(
-      sum((a - b) ** 2 for a, b in zip(other, embedding, strict=True))
-      for other in self.memory
-    )[: self.k]
-    self.all_distances += distances
-    self.memory = [*self.memory, embedding][-self.capacity :]
-    if not distances:
-      return 0.0
-    mean = sum(self.all_distances) / len(self.all_distances)
-    total = 0.0
-    for distance in distances:
-      normalised = distance / mean if mean > 0 else 0.0
-      normalised = max(normalised - self.xi, 0.0)
-      total += self.eps / (normalised + self.eps)
-    similarity = math.sqrt(total * self.k / len(distances)) + self.c
-    return 0.0 if similarity > self.s_max else 1.0 / similarity
 
 
 def _walk(seed: int, num_steps: int, dim: int, revisit: float = 0.4) -> np.ndarray:
@@ -61,10 +30,7 @@ def _walk(seed: int, num_steps: int, dim: int, revisit: float = 0.4) -> np.ndarr
   ("capacity", "k", "dim", "others"),
   [
     (1, 1, 1, {}),
-    (3, 4, 3, {}),
     (8, 10, 1, {}),
-    (50, 1, 3, {}),
-    (50, 10, 1, {}),
     (50, 20, 2, {"eps": 1e-2, "xi": 0.1, "c": 0.01, "s_max": 1.5}),
   ],
 )
@@ -88,7 +54,7 @@ def test_matches_the_algorithm(capacity, k, dim, others):
 
   states, rewards = jax.jit(jax.vmap(run))(walks)
   for i, walk in enumerate(walks):
-    oracle, expected = _Oracle(capacity, k, **others), []
+    oracle, expected = oracles.EpisodicNovelty(capacity, k, **others), []
     for t, embedding in enumerate(walk):
       if t == 25:
         oracle.reset()
@@ -103,8 +69,9 @@ def test_matches_the_algorithm(capacity, k, dim, others):
 def test_equal_states_only_are_never_nan():
   """d_m² stays 0: every kernel is 1, and s is sqrt(k) + c."""
   state = exploration.init_episodic_memory(5, 2)
+  step = jax.jit(exploration.episodic_novelty)
   for t in range(12):
-    reward, state = exploration.episodic_novelty(state, jnp.array([0.1, -7.3]))
+    reward, state = step(state, jnp.array([0.1, -7.3]))
     expected = 1.0 / (math.sqrt(10.0) + 1e-3) if t else 0.0
     np.testing.assert_allclose(reward, expected, rtol=1e-6)
   assert state.mean_distance == 0.0
@@ -152,7 +119,7 @@ def test_an_embedding_that_is_not_finite_earns_nan_and_leaves_no_trace(capacity,
   assert all(map(np.array_equal, after, state))
 
 
-@pytest.mark.parametrize(("k", "capacity"), [(1, 100), (3, 100), (3, 8), (20, 8)])
+@pytest.mark.parametrize(("k", "capacity"), [(3, 100), (20, 8)])
 def test_nearest_distance_is_that_of_a_sorted_list(k, capacity):
   rng = np.random.default_rng(0)
   embeddings = rng.normal(size=(30, 4)).astype(np.float32)
@@ -165,7 +132,6 @@ def test_nearest_distance_is_that_of_a_sorted_list(k, capacity):
     distances = np.sort(np.linalg.norm(known - x, axis=1))
     expected = distances[min(k, t, capacity) - 1] if t else 0.0
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-    if t == 7 and k <= 3:
-      assert found == 0.0
+    assert found == 0.0 or t != 7 or k > 3
   _, after = step(state, jnp.full(4, jnp.nan), k)
   assert all(map(np.array_equal, after, state))

@@ -1,12 +1,18 @@
-"""Observations and windows of them, made up."""
+"""Observations and windows of them, made up; bonuses that compile once."""
 
+import copy
+from collections.abc import Callable
 from typing import Any
 
 import dm_env
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from explorax.agents.bonuses import ngu
+from explorax.agents.bonuses import types as bonus_types
+from explorax.agents.bonuses.wrappers import online
 from explorax.environments import specs
 
 NUM_ACTIONS = 3
@@ -22,6 +28,20 @@ def _make_bonus(spec: dm_env.specs.Array, **changes: Any) -> Any:
     "memory_capacity": 50,
   }
   return ngu.NeverGiveUp(**{**tiny, **changes}).build(spec, NUM_ACTIONS).acting
+
+
+def _play(
+  half: bonus_types.Acting, episodes: Any, weights: Any = ()
+) -> tuple[list[list[float]], Any]:
+  observe, state, values = jax.jit(half.observe), half.init(), []
+  for episode in episodes:
+    state = half.begin_episode(state) if half.begin_episode else state
+    values.append([])
+    for t, observation in enumerate(episode):
+      last = np.bool_(t == len(episode) - 1)
+      value, state = observe(weights, state, observation, np.int32(0), last)
+      values[-1].append(float(value))
+  return values, state
 
 
 def _make_windows(
@@ -49,9 +69,34 @@ def _make_windows(
 
 
 @pytest.fixture(scope="session")
+def make_online() -> Callable[..., online.OnlineBonus]:
+  """(OnlineBonus's arguments) → a new one; equal ones share what has been compiled."""
+  first, original = {}, online.OnlineBonus
+
+  def make(bonus: bonus_types.Bonus, *arguments: Any, **settings: Any) -> Any:
+    key = bonus, repr((arguments, settings))
+    if key not in first:
+      made = original(bonus, *arguments, **settings)
+      first[key] = made, jax.device_get((made._learnt, made._held))
+    made, start = first[key]
+    new = copy.copy(made)
+    new._learnt, new._held = jax.tree.map(jnp.array, start)  # They are donated.
+    new._pending = []
+    return new
+
+  return make
+
+
+@pytest.fixture(scope="session")
 def make_bonus():
   """(spec, changes) → an acting half that compiles and runs in no time."""
   return _make_bonus
+
+
+@pytest.fixture(scope="session")
+def play() -> Callable[..., tuple[list[list[float]], Any]]:
+  """(acting half, episodes, weights) → the values of each episode, the last state."""
+  return _play
 
 
 @pytest.fixture(scope="session")

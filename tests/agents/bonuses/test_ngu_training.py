@@ -24,7 +24,7 @@ def assert_moved(a, b):
 def train(bonus, windows, num_updates=150):
   """The first and the last state, and the metrics of all updates."""
   update = jax.jit(bonus.training.update)
-  start = state = bonus.training.init(jax.random.PRNGKey(1))
+  start = state = jax.jit(bonus.training.init)(jax.random.PRNGKey(1))
   history = []
   for _ in range(num_updates):
     state, metrics = update(state, *windows)
@@ -102,9 +102,8 @@ def test_last_frames():
   observation = 10 * np.arange(5)[:, None] + np.arange(6)[None]
   action = 100 + observation
   num_transitions = np.array([5, 6, 3, 1, 0], np.int32)
-  frames = ngu_training.last_frames(
-    jnp.asarray(observation), jnp.asarray(action), jnp.asarray(num_transitions), 3
-  )
+  last_frames = jax.jit(ngu_training.last_frames, static_argnums=3)
+  frames = last_frames(observation, action, num_transitions, 3)
   np.testing.assert_array_equal(
     frames.observation,
     [[3, 4, 5], [13, 14, 15], [21, 22, 23], [30, 30, 31], [40, 40, 40]],
@@ -113,8 +112,6 @@ def test_last_frames():
   np.testing.assert_array_equal(
     frames.mask, [[1, 1, 1], [1, 1, 1], [1, 1, 1], [0, 1, 1], [0, 0, 1]]
   )
-  short = ngu_training.last_frames(
-    jnp.arange(2.0)[None], jnp.arange(2)[None], jnp.array([2]), 4
-  )
+  short = last_frames(np.arange(2.0)[None], np.arange(2)[None], np.array([2]), 4)
   np.testing.assert_array_equal(short.observation, [[0, 0, 0, 1]])
   np.testing.assert_array_equal(short.mask, [[0, 0, 1, 1]])
