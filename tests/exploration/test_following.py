@@ -79,23 +79,30 @@ def test_the_bandit_matches_a_loop():
 def test_explorers_are_followed_as_often_as_asked():
   """The last two of five members, with probability 0.2 in all."""
   rule = exploration.Thompson(explorers=exploration.Explorers(2, prob=0.2))
-  keys = jax.random.split(jax.random.PRNGKey(0), 4000)
-  state = rule.init(keys[0], 5, 3)
-  draw = jax.vmap(lambda key: rule.begin_episode(key, state, jnp.int32(0)).member)
-  shares = np.bincount(draw(keys), minlength=5) / 4000
-  np.testing.assert_allclose(shares, [0.8 / 3] * 3 + [0.1] * 2, atol=0.025)
+
+  def draw(key):
+    state = rule.init(key, 5, 3)
+    begun = rule.begin_episode(jax.random.fold_in(key, 1), state, jnp.int32(0))
+    return state.member, begun.member
+
+  for members in jax.jit(jax.vmap(draw))(_keys(4000)):
+    shares = np.bincount(members, minlength=5) / 4000
+    np.testing.assert_allclose(shares, [0.8 / 3] * 3 + [0.1] * 2, atol=0.025)
 
 
 def test_a_period_may_end_in_another_episode():
+  """Of episodes of three steps."""
   rule = exploration.Thompson(period_steps=5)
-  q, time = jnp.zeros((4, 2)), jnp.int32(0)
-  state = rule.init(jax.random.PRNGKey(0), 4, 2)
-  followed = []
-  for t, key in enumerate(_keys(100)):
-    if t % 3 == 0:
-      state = rule.begin_episode(key, state, time)
-    *_, state = rule.select(key, q, state, time)
-    followed.append(int(state.member))
-  periods = np.reshape(followed, (20, 5))
+
+  def body(state, inputs):
+    key, t = inputs
+    begun = rule.begin_episode(key, state, t)
+    state = jax.tree.map(lambda a, b: jnp.where(t % 3 == 0, a, b), begun, state)
+    *_, state = rule.select(key, _Q, state, t)
+    return state, state.member
+
+  start = rule.init(jax.random.PRNGKey(0), 4, 4)
+  _, followed = jax.lax.scan(body, start, (_keys(100), jnp.arange(100)))
+  periods = np.asarray(followed).reshape(20, 5)
   np.testing.assert_array_equal(periods, np.repeat(periods[:, :1], 5, axis=1))
   assert set(periods[:, 0]) == {0, 1, 2, 3}

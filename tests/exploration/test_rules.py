@@ -1,7 +1,6 @@
 """The rules that agents plug in: one contract for all, then what each one adds."""
 
 import dataclasses
-import functools
 
 import chex
 import jax
@@ -17,23 +16,17 @@ _K, _A = 4, 3
 _STEPS = jnp.int32(50)
 
 _RULES = [
-  exploration.Greedy(),
   exploration.Greedy(num_members=2),
-  exploration.EpsilonGreedy(0.3),
   exploration.EpsilonGreedy(exploration.Linear(1.0, 0.2, 100), ladder=7.0),
-  exploration.EzGreedy(0.3),
   exploration.EzGreedy(
     0.5, of=exploration.Thompson(), duration=exploration.ExponentialDuration(0.7)
   ),
   exploration.EzGreedy(0.5, of=exploration.EpsilonGreedy(0.5, exploration.Ucb1())),
   exploration.Boltzmann(exploration.Linear(1.0, 0.1, 100), of=exploration.Thompson(3)),
   exploration.MajorityVote(),
-  exploration.EpsilonGreedy(0.4, of=exploration.MajorityVote()),
-  exploration.Ucb(),
   exploration.EpsilonGreedy(0.4, of=exploration.Ucb(scale=1.0, ddof=1)),
-  exploration.Thompson(),
-  exploration.EpsilonGreedy(0.4, of=exploration.Thompson(period_steps=3)),
   exploration.Ucb(scale=0.5, ddof=1, of=exploration.Thompson()),
+  exploration.EpsilonGreedy(0.4, of=exploration.Thompson(period_steps=3)),
   exploration.Ucb1(),
 ]
 # Whole numbers, so that votes, means and members' values have ties among them.
@@ -50,13 +43,6 @@ def _start(rule: exploration.Rule, seed: int = 0, num_members: int = _K):
   key_init, key_begin = _keys(2, seed)
   state = rule.init(key_init, num_members, _A)
   return rule.begin_episode(key_begin, state, _STEPS)
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _select_batch(rule: exploration.Rule, keys, q, state):
-  """`select` for each key, compiled once for each rule and shape."""
-  select = jax.vmap(rule.select, in_axes=(0, None, None, None))
-  return select(keys, q, state, _STEPS)
 
 
 @all_rules
@@ -85,62 +71,56 @@ def test_the_contract_of_shapes_and_types(rule):
 def test_actions_come_with_the_probability_reported(rule):
   """Drawn 4000 times from one state, each action's share is what it was said to be.
 
-  A plain call does as the compiled batch does, and the probability has no gradient.
+  The probability has no gradient.
   """
-  state, keys = _start(rule), _keys(4000)
-  batched = _select_batch(rule, keys, _Q, state)
-  actions, probs = map(np.asarray, batched[:2])
+  state = _start(rule)
+
+  def select(q, key):
+    action, prob, _ = rule.select(key, q, state, _STEPS)
+    return prob, action
+
+  batched = jax.vmap(jax.value_and_grad(select, has_aux=True), (None, 0))
+  (probs, actions), gradients = jax.device_get(jax.jit(batched)(_Q, _keys(4000)))
+  assert not gradients.any()
   total = 0.0
-  for action in range(_A):
+  for action in set(actions):
     drawn = actions == action
-    if not drawn.any():
-      continue
     prob = float(probs[drawn][0])
     np.testing.assert_array_equal(probs[drawn], np.full(drawn.sum(), prob, np.float32))
     assert abs(drawn.mean() - prob) <= 5 * np.sqrt(prob * (1 - prob) / 4000) + 1e-6
     total += prob
   np.testing.assert_allclose(total, 1.0, rtol=1e-5)
 
-  def select(q):
-    action, prob, after = rule.select(keys[0], q, state, _STEPS)
-    return prob, (action, prob, after)
 
-  gradient, plain = jax.grad(select, has_aux=True)(_Q)
-  np.testing.assert_array_equal(gradient, np.zeros(_Q.shape))
-  chex.assert_trees_all_close(plain, jax.tree.map(lambda x: x[0], batched))
-
-
-def _select_all(rule, q, state=None, num: int = 64):
-  """Actions and probabilities for each of `num` keys."""
-  state = _start(rule, num_members=q.shape[0]) if state is None else state
-  actions, probs, _ = _select_batch(rule, _keys(num), q, state)
-  return np.asarray(actions), np.asarray(probs)
-
-
-def test_greedy_averages_only_the_first_members():
+def test_greedy_averages_the_members_of_its_range():
   q = jnp.array([[0.0, 1.0], [0.0, 1.0], [9.0, 0.0]])
-  assert set(_select_all(exploration.Greedy(), q)[0]) == {0}
-  assert set(_select_all(exploration.Greedy(num_members=2), q)[0]) == {1}
-  assert set(_select_all(exploration.Greedy(num_members=3), q)[0]) == {0}
-  tied = jnp.ones((3, 4))
-  assert set(_select_all(exploration.Greedy(), tied)[0]) == {0, 1, 2, 3}
-  actions, probs = _select_all(exploration.Greedy(ties="first"), tied)[:2]
-  assert set(actions) == {0} and set(probs) == {1.0}
+  for first, number, action in [(0, None, 0), (2, None, 0), (0, 2, 1), (1, 1, 1)]:
+    rule = exploration.Greedy(number, first=first)
+    np.testing.assert_array_equal(rule.probs(None, q, (), 0)[0], np.eye(2)[action])
+  tied = jnp.array([[0.0, 2.0, 2.0]])
+  for ties, expected in [("random", [0.0, 0.5, 0.5]), ("first", [0.0, 1.0, 0.0])]:
+    probs, _ = exploration.Greedy(ties=ties).probs(None, tied, (), 0)
+    np.testing.assert_array_equal(probs, expected)
 
 
-_FALLING = exploration.Linear(1.0, 0.0, 100)
+@pytest.mark.parametrize("make", [exploration.EpsilonGreedy, exploration.EzGreedy])
+def test_epsilon_follows_its_schedule_and_the_actors_ladder(make):
+  """Actor j of J explores with ε^(1 + 7 j / (J − 1)), a single one with ε."""
+  rule = make(exploration.Linear(1.0, 0.0, 100), ladder=7.0)
+  key = jax.random.PRNGKey(0)
 
+  @jax.jit
+  @jax.vmap
+  def greedy_prob(actor_id, num_actors, env_steps):
+    state = rule.init(key, 1, 2, exploration.ActorIndex(actor_id, num_actors))
+    state = rule.begin_episode(key, state, env_steps)
+    action, prob, _ = rule.select(key, jnp.array([[0.0, 1.0]]), state, env_steps)
+    return jnp.where(action == 1, prob, 1.0 - prob)
 
-@pytest.mark.parametrize(
-  "rule", [exploration.EpsilonGreedy(_FALLING), exploration.EzGreedy(_FALLING)], ids=str
-)
-def test_epsilon_follows_its_schedule(rule):
-  q = jnp.array([[0.0, 1.0]])
-  state = rule.init(jax.random.PRNGKey(0), 1, 2)
-  select = jax.jit(jax.vmap(rule.select, (0, None, None, None)))
-  for env_steps, expected in [(0, 0.5), (50, 0.75), (100, 1.0)]:
-    actions, probs, _ = select(_keys(64), q, state, env_steps)
-    np.testing.assert_allclose(probs[actions == 1], expected, rtol=1e-6)
+  actor_ids, num_actors = np.array([0, 0, 1, 2, 0, 0]), np.array([1, 3, 3, 3, 1, 1])
+  probs = greedy_prob(actor_ids, num_actors, np.array([60, 60, 60, 60, 0, 100]))
+  expected = 1 - np.array([0.4, 0.4, 0.4**4.5, 0.4**8, 1.0, 0.0]) / 2
+  np.testing.assert_allclose(probs, expected, rtol=1e-6)
 
 
 def test_scales_and_temperatures_follow_their_schedules():
@@ -160,52 +140,32 @@ def test_scales_and_temperatures_follow_their_schedules():
 
 
 @pytest.mark.parametrize(
-  "rule",
-  [
-    exploration.EpsilonGreedy(0.4, ladder=7.0),
-    exploration.EzGreedy(0.4, ladder=7.0),
-    exploration.EpsilonGreedy(0.4, of=exploration.Thompson(), ladder=7.0),
-  ],
-  ids=str,
-)
-def test_epsilons_of_actors_form_a_ladder(rule):
-  """Actor j of J explores with ε^(1 + 7 j / (J − 1)), a single one with ε."""
-  q = jnp.array([[0.0, 1.0]])
-  key = jax.random.PRNGKey(0)
-
-  def greedy_prob(actor_id, num_actors):
-    state = rule.init(key, 1, 2, exploration.ActorIndex(actor_id, num_actors))
-    state = rule.begin_episode(key, state, _STEPS)
-    actions, probs, _ = _select_batch(rule, _keys(64), q, state)
-    return float(np.asarray(probs)[np.asarray(actions) == 1][0])
-
-  for actor_id, num_actors, power in [(0, 1, 1.0), (0, 3, 1.0), (1, 3, 4.5), (2, 3, 8)]:
-    np.testing.assert_allclose(
-      greedy_prob(actor_id, num_actors), 1.0 - 0.4**power / 2, rtol=1e-6
-    )
-
-
-@pytest.mark.parametrize(
   ("of", "one"),
   [
     (exploration.Greedy(), exploration.ZetaDuration(cap=1)),
-    (exploration.Boltzmann(0.5), exploration.UniformDuration(1)),
     (exploration.Thompson(3), exploration.ExponentialDuration(0.0)),
   ],
 )
 def test_ez_greedy_with_durations_of_1_is_epsilon_greedy(one, of):
   q = jax.random.normal(jax.random.PRNGKey(3), (100, _K, _A))
+  ez = exploration.EzGreedy(0.4, of=of, duration=one)
+  rules = ez, exploration.EpsilonGreedy(0.4, of=of)
 
-  def run(rule):
-    def body(state, inputs):
-      key, values = inputs
-      action, prob, state = rule.select(key, values, state, _STEPS)
-      return state, (action, prob, rule.policy(state))
+  def body(states, inputs):
+    key, values = inputs
+    steps = [
+      rule.select(key, values, state, _STEPS)
+      for rule, state in zip(rules, states, strict=True)
+    ]
+    outputs = [
+      (action, prob, rule.policy(state))
+      for rule, (action, prob, state) in zip(rules, steps, strict=True)
+    ]
+    return [state for *_, state in steps], outputs
 
-    return jax.lax.scan(body, _start(rule), (_keys(100), q))[1]
-
-  ez = run(exploration.EzGreedy(0.4, of=of, duration=one))
-  chex.assert_trees_all_equal(ez, run(exploration.EpsilonGreedy(0.4, of=of)))
+  start = [_start(rule) for rule in rules]
+  _, outputs = jax.lax.scan(body, start, (_keys(100), q))
+  chex.assert_trees_all_equal(*outputs)
 
 
 def test_ez_greedy_forgets_its_repeat_at_an_episodes_start():
@@ -238,13 +198,12 @@ def test_a_wrapper_passes_on_what_happens_to_the_rule_it_wraps():
 def test_q_ucb_adds_the_sample_deviation_to_the_member_followed():
   # Sample deviations over the members: 0 and sqrt(2).
   q = jnp.array([[1.0, 0.0], [1.0, 2.0]])
-  for scale, expected in [(0.5, {0: 0, 1: 1}), (1.0, {0: 1, 1: 1})]:
+  for scale, expected in [(0.5, {(0, 0), (1, 1)}), (1.0, {(0, 1), (1, 1)})]:
     rule = exploration.Ucb(scale, ddof=1, of=exploration.Thompson())
-    seen = set()
-    for seed in range(12):
-      state = _start(rule, seed, num_members=2)
-      followed = int(rule.policy(state))
-      actions, _ = _select_all(rule, q, state)
-      assert set(actions) == {expected[followed]}
-      seen.add(followed)
-    assert seen == {0, 1}
+
+    def choose(key, rule=rule):
+      action, _, state = rule.select(key, q, rule.init(key, 2, 2), _STEPS)
+      return rule.policy(state), action
+
+    followed, actions = map(np.asarray, jax.jit(jax.vmap(choose))(_keys(12)))
+    assert {*zip(followed.tolist(), actions.tolist(), strict=True)} == expected

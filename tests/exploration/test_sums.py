@@ -42,11 +42,11 @@ def test_counts_do_not_stop():
       moments = add(moments, jnp.ones(1))
     assert float(moments.weight) + float(moments.rest) == MANY + 99
 
-  state = novelty.init_episodic_memory(4, 1)
-  state = novelty.episodic_novelty(state, jnp.ones(1))[1]
+  state, step = novelty.init_episodic_memory(4, 1), jax.jit(novelty.episodic_novelty)
+  state = step(state, jnp.ones(1))[1]
   state = state._replace(num_distances=sums.add(state.num_distances, MANY - 2))
   for value in range(9):  # The memory holds 1, 2, 3, 4, 4, … of them.
-    state = novelty.episodic_novelty(state, jnp.full(1, float(value)))[1]
+    state = step(state, np.full(1, value, np.float32))[1]
   assert number(state.num_distances) == MANY - 2 + 1 + 2 + 3 + 6 * 4
 
   learnt = regression.init_regression(2)
