@@ -2,27 +2,19 @@
 
 import math
 
-import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import strategies
 
 from explorax import losses
 
 pytestmark = pytest.mark.core
 
-few = hypothesis.settings(
-  max_examples=5, deadline=None, derandomize=True, database=None
-)
-seeds = strategies.integers(0, 2**32 - 1)
 
-
-@few
-@hypothesis.given(seed=seeds, num_members=strategies.integers(1, 6))
-def test_bootstrapped_td_is_a_masked_mean_of_squares(seed, num_members):
-  rng = np.random.default_rng(seed)
+@pytest.mark.parametrize("num_members", [1, 6])
+def test_bootstrapped_td_is_a_masked_mean_of_squares(num_members):
+  rng = np.random.default_rng(num_members)
   td = rng.normal(size=num_members).astype(np.float32)
   mask = rng.integers(0, 2, size=num_members).astype(np.float32)
   expected = 0.0
@@ -93,19 +85,16 @@ def _infogain(q, temperature) -> float:
   return total / len(policies)
 
 
-@few
-@hypothesis.given(
-  seed=seeds,
-  shape=strategies.tuples(strategies.integers(1, 5), strategies.integers(1, 4)),
-  temperature=strategies.sampled_from([0.1, 1.0, 30.0]),
-)
-def test_infogain_is_the_mean_divergence_from_the_mean_policy(seed, shape, temperature):
-  q = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-  actual = losses.infogain_bonus(q, temperature)
-  np.testing.assert_allclose(actual, _infogain(q, temperature), rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize("shape", [(1, 3), (5, 4)])
+def test_infogain_is_the_mean_divergence_from_the_mean_policy(shape):
+  infogain = jax.jit(losses.infogain_bonus)
+  for seed, temperature in enumerate([0.1, 1.0, 30.0]):
+    q = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    expected = _infogain(q, temperature)
+    np.testing.assert_allclose(infogain(q, temperature), expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("temperature", [2e-38, 1e-6, 1e-3, 1e6, 1e38])
+@pytest.mark.parametrize("temperature", [2e-38, 1e-3, 1e38])
 def test_infogain_is_finite_and_bounded_at_any_temperature(temperature):
   q = np.array([[1e4, -1e4, 0], [-1e4, 1e4, 0]], np.float32)
   bonus = losses.infogain_bonus(q, temperature)
@@ -120,7 +109,7 @@ def test_a_temperature_that_is_not_positive_is_refused(temperature):
     losses.infogain_bonus(np.zeros((2, 2), np.float32), temperature)
 
 
-@pytest.mark.parametrize("ratio", [-0.3, -0.1, 0.1, 1.0, 2.0, 2.1, 2.3, 2.5])
+@pytest.mark.parametrize("ratio", [-0.1, 0.1, 2.1, 2.3])
 def test_proposition_2_where_td_errors_have_less_bias_than_values(ratio):
   """Flennerhag et al. (2020): where ρ, the ratio of the biases, is in (0, 2/γ)."""
   rng, discount = np.random.default_rng(2), 0.9

@@ -10,7 +10,11 @@ from explorax import losses
 
 pytestmark = pytest.mark.core
 
-HYPERBOLIC = losses.signed_hyperbolic_pair()
+PAIRS = losses.identity_pair, losses.signed_hyperbolic_pair()
+# Compiled once for each shape, pair and n.
+peng_q_lambda = jax.jit(losses.peng_q_lambda, static_argnames="tx_pair")
+expected_sarsa_lambda = jax.jit(losses.expected_sarsa_lambda, static_argnames="tx_pair")
+n_step_q = jax.jit(losses.n_step_q, static_argnames=("n", "tx_pair"))
 
 
 def _stream(seed: int, length: int = 7, num_actions: int = 3) -> dict[str, np.ndarray]:
@@ -67,41 +71,40 @@ def _assert_close(actual, expected):
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-PAIRS = pytest.mark.parametrize(
-  ("tx_pair", "transformed"), [(losses.identity_pair, False), (HYPERBOLIC, True)]
+@pytest.mark.parametrize(
+  ("length", "selector", "transformed"),
+  [(1, "q_t", False), (7, "q_t", True), (7, "q_t_selector", False)],
 )
-
-
-@PAIRS
-@pytest.mark.parametrize("length", [1, 7])
-@pytest.mark.parametrize("selector", ["q_t", "q_t_selector"])
-def test_peng_q_lambda_is_the_forward_view(tx_pair, transformed, length, selector):
+def test_peng_q_lambda_is_the_forward_view(length, selector, transformed):
   s = _stream(0, length)
   v_t = _greedy_values(s, transformed, selector)
   expected = _expected(s, v_t, s["lambda_"], transformed)
   others = ("lambda_",) if selector == "q_t" else ("lambda_", selector)
-  actual = losses.peng_q_lambda(*_arguments(s, *others), tx_pair=tx_pair)
+  actual = peng_q_lambda(*_arguments(s, *others), tx_pair=PAIRS[transformed])
   _assert_close(actual, expected)
 
 
-@PAIRS
-def test_expected_sarsa_lambda_is_the_forward_view(tx_pair, transformed):
+@pytest.mark.parametrize("transformed", [False, True])
+def test_expected_sarsa_lambda_is_the_forward_view(transformed):
   s = _stream(2)
   q_t = oracles.h_inv(s["q_t"]) if transformed else s["q_t"]
   v_t = np.array([np.dot(p, q) for p, q in zip(s["pi_t"], q_t, strict=True)])
   expected = _expected(s, v_t, s["lambda_"], transformed)
   arguments = _arguments(s, "pi_t", "lambda_")
-  _assert_close(losses.expected_sarsa_lambda(*arguments, tx_pair=tx_pair), expected)
+  actual = expected_sarsa_lambda(*arguments, tx_pair=PAIRS[transformed])
+  _assert_close(actual, expected)
 
 
-@PAIRS
-@pytest.mark.parametrize("n", [1, 3, 7, 20])
-def test_n_step_q_bootstraps_the_tail_from_the_last_value(tx_pair, transformed, n):
+@pytest.mark.parametrize(
+  ("n", "transformed"), [(1, True), (3, False), (3, True), (20, False)]
+)
+def test_n_step_q_bootstraps_the_tail_from_the_last_value(n, transformed):
   s = _stream(3)
   v_t = _greedy_values(s, transformed, "q_t_selector")
   expected = _expected(s, v_t, np.ones(7), transformed, n)
   *arguments, selector = _arguments(s, "q_t_selector")
-  actual = losses.n_step_q(*arguments, n, q_t_selector=selector, tx_pair=tx_pair)
+  tx_pair = PAIRS[transformed]
+  actual = n_step_q(*arguments, n, q_t_selector=selector, tx_pair=tx_pair)
   _assert_close(actual, expected)
 
 
@@ -110,20 +113,18 @@ def test_n_step_q_bootstraps_where_lambda_is_zero():
   v_t = _greedy_values(s, False)
   expected = _expected(s, v_t, s["lambda_"], False, 4)
   *arguments, lambda_ = _arguments(s, "lambda_")
-  _assert_close(losses.n_step_q(*arguments, 4, lambda_), expected)
+  _assert_close(n_step_q(*arguments, 4, lambda_), expected)
 
 
 def test_without_traces_all_are_one_step():
   s = _stream(5)
-  one_step = jax.vmap(rlax.q_learning)(*_arguments(s))
+  one_step = jax.jit(jax.vmap(rlax.q_learning))(*_arguments(s))
   zeros = np.zeros(7, np.float32)
+  np.testing.assert_allclose(peng_q_lambda(*_arguments(s), zeros), one_step, atol=1e-6)
+  np.testing.assert_allclose(n_step_q(*_arguments(s), 1), one_step, atol=1e-6)
   np.testing.assert_allclose(
-    losses.peng_q_lambda(*_arguments(s), 0), one_step, atol=1e-6
-  )
-  np.testing.assert_allclose(losses.n_step_q(*_arguments(s), 1), one_step, atol=1e-6)
-  np.testing.assert_allclose(
-    losses.expected_sarsa_lambda(*_arguments(s, "pi_t"), zeros),
-    jax.vmap(rlax.expected_sarsa)(*_arguments(s, "pi_t")),
+    expected_sarsa_lambda(*_arguments(s, "pi_t"), zeros),
+    jax.jit(jax.vmap(rlax.expected_sarsa))(*_arguments(s, "pi_t")),
     atol=1e-6,
   )
 
@@ -131,8 +132,8 @@ def test_without_traces_all_are_one_step():
 def test_one_step_is_double_q_with_the_same_selector():
   s = _stream(6)
   selector = s["q_t_selector"].astype(np.float32)
-  expected = jax.vmap(losses.double_q)(*_arguments(s), selector)
-  actual = losses.n_step_q(*_arguments(s), 1, q_t_selector=selector)
+  expected = jax.jit(jax.vmap(losses.double_q))(*_arguments(s), selector)
+  actual = n_step_q(*_arguments(s), 1, q_t_selector=selector)
   np.testing.assert_allclose(actual, expected, atol=1e-6)
 
 

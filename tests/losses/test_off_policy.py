@@ -14,6 +14,7 @@ from explorax import losses
 pytestmark = pytest.mark.core
 
 HYPERBOLIC = losses.signed_hyperbolic_pair()
+LENGTH, NUM_ACTIONS = 8, 3
 WITH_POLICIES = (
   "retrace",
   "tree_backup",
@@ -24,8 +25,14 @@ WITH_POLICIES = (
 NAMES = (*WITH_POLICIES, "watkins_q_lambda")
 
 
-def _stream(seed: int, length: int, num_actions: int) -> dict[str, np.ndarray]:
-  rng = np.random.default_rng(seed)
+@functools.cache
+def _compiled(name: str, transformed: bool = False):
+  tx_pair = HYPERBOLIC if transformed else losses.identity_pair
+  return jax.jit(functools.partial(getattr(losses, name), tx_pair=tx_pair))
+
+
+def _stream(seed: int, length: int = LENGTH) -> dict[str, np.ndarray]:
+  rng, num_actions = np.random.default_rng(seed), NUM_ACTIONS
   actions = rng.integers(0, num_actions, size=(2, length)).astype(np.int32)
   pi_t = rng.dirichlet(np.full(num_actions, 0.5), size=length)
   return {
@@ -42,7 +49,7 @@ def _stream(seed: int, length: int, num_actions: int) -> dict[str, np.ndarray]:
 
 
 def _arguments(name: str, stream: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-  """What the function of that name takes of a stream, in float32."""
+  """The arguments of the function of that name from a stream, in float32."""
   dropped = {
     "importance_sampling": ("lambda_",),
     "watkins_q_lambda": ("pi_t", "mu_t"),
@@ -88,23 +95,18 @@ def _expected(name: str, stream: dict[str, np.ndarray], transformed: bool):
 @pytest.mark.parametrize("transformed", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_td_errors_are_the_papers_sum(name, transformed):
-  function = getattr(losses, name)
-  if transformed:
-    function = functools.partial(function, tx_pair=HYPERBOLIC)
-  for seed, (length, num_actions) in enumerate([(1, 1), (2, 3), (9, 4)]):
-    stream = _stream(seed, length, num_actions)
-    actual = function(*_arguments(name, stream))
+  for seed, length in enumerate([LENGTH, LENGTH, 1][: 3 - transformed]):
+    stream = _stream(seed, length)
+    actual = _compiled(name, transformed)(*_arguments(name, stream))
     expected = _expected(name, stream, transformed)
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", WITH_POLICIES)
 def test_mu_may_be_given_for_all_actions(name):
-  stream = _stream(5, 6, 3)
-  rng = np.random.default_rng(0)
-  mu_t = rng.dirichlet(np.ones(3), size=6)
-  chosen = stream | {"mu_t": mu_t[np.arange(6), stream["a_t"]]}
-  function = getattr(losses, name)
+  stream, function = _stream(5), _compiled(name)
+  mu_t = np.random.default_rng(0).dirichlet(np.ones(NUM_ACTIONS), size=LENGTH)
+  chosen = stream | {"mu_t": mu_t[np.arange(LENGTH), stream["a_t"]]}
   np.testing.assert_array_equal(
     function(*_arguments(name, stream | {"mu_t": mu_t})),
     function(*_arguments(name, chosen)),
@@ -113,10 +115,10 @@ def test_mu_may_be_given_for_all_actions(name):
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {"importance_sampling"}))
 def test_a_scalar_lambda_is_the_same_at_all_times(name):
-  *arguments, _ = _arguments(name, _stream(6, 5, 3))
-  function = getattr(losses, name)
+  *arguments, lambda_ = _arguments(name, _stream(6))
+  function = _compiled(name)
   np.testing.assert_array_equal(
-    function(*arguments, 0.5), function(*arguments, np.full(5, 0.5, np.float32))
+    function(*arguments, 0.5), function(*arguments, np.full_like(lambda_, 0.5))
   )
 
 
@@ -141,15 +143,13 @@ def _with_dummy_rows(stream, num_real: int, garbage: float):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("transformed", [False, True])
-def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(name, transformed):
-  stream = _stream(7, 8, 3)
+def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(name):
+  stream = _stream(7)
   stream["discount_t"][:] = 0.9
   if name == "importance_sampling":
     stream["mu_t"][4] = 0
   alone = {key: array[:5] for key, array in stream.items()}
-  tx_pair = HYPERBOLIC if transformed else losses.identity_pair
-  function = functools.partial(getattr(losses, name), tx_pair=tx_pair)
+  function = _compiled(name, transformed=True)
   expected = function(*_arguments(name, alone))
   # Importance sampling is told by μ = 0 what the others are told by λ = 0.
   for garbage in (1e3, -1e9):
@@ -160,15 +160,15 @@ def test_no_dummy_row_enters_the_errors_of_a_truncated_episode(name, transformed
 
 
 def test_a_mu_of_zero_cuts_the_trace_and_gives_no_nan():
-  stream = _stream(8, 5, 3)
+  stream = _stream(8)
   stream["discount_t"][:] = 0.9
   stream["mu_t"][2] = 0
   stream["pi_t"][2] = 0
   for name in ("retrace", "importance_sampling", "non_markov_retrace"):
-    before = getattr(losses, name)(*_arguments(name, stream))
+    before = _compiled(name)(*_arguments(name, stream))
     assert np.all(np.isfinite(before))
-    changed = stream | {"r_t": np.where(np.arange(5) > 2, 1e5, stream["r_t"])}
-    after = getattr(losses, name)(*_arguments(name, changed))
+    changed = stream | {"r_t": np.where(np.arange(LENGTH) > 2, 1e5, stream["r_t"])}
+    after = _compiled(name)(*_arguments(name, changed))
     np.testing.assert_array_equal(after[:3], before[:3])
 
 
@@ -177,9 +177,10 @@ def test_a_mu_of_zero_cuts_the_trace_and_gives_no_nan():
   "name", ["retrace", "importance_sampling", "non_markov_retrace"]
 )
 def test_a_mu_that_is_no_probability_gives_nan(name, mu):
-  stream = _stream(8, 5, 3)
+  stream = _stream(8)
+  stream["discount_t"][:], stream["lambda_"][:] = 0.9, 0.5
   stream["mu_t"][2] = mu
-  errors = getattr(losses, name)(*_arguments(name, stream))
+  errors = _compiled(name)(*_arguments(name, stream))
   assert np.isnan(errors[:3]).all() and np.isfinite(errors[3:]).all()
 
 
@@ -187,41 +188,44 @@ def test_a_mu_that_is_no_probability_gives_nan(name, mu):
 
 
 def test_retrace_without_traces_is_one_step_expected_sarsa():
-  stream = _stream(10, 6, 4) | {"lambda_": np.zeros(6)}
+  stream = _stream(10) | {"lambda_": np.zeros(LENGTH)}
   arguments = _arguments("retrace", stream)
   q_tm1, q_t, a_tm1, _, r_t, discount_t, pi_t, _, _ = arguments
-  expected = jax.vmap(rlax.expected_sarsa)(q_tm1, a_tm1, r_t, discount_t, q_t, pi_t)
-  np.testing.assert_allclose(losses.retrace(*arguments), expected, atol=1e-6)
+  one_step = jax.jit(jax.vmap(rlax.expected_sarsa))
+  expected = one_step(q_tm1, a_tm1, r_t, discount_t, q_t, pi_t)
+  np.testing.assert_allclose(_compiled("retrace")(*arguments), expected, atol=1e-6)
 
 
 def test_retrace_on_policy_with_full_traces_is_the_uncorrected_return():
-  stream = _stream(11, 6, 4)
+  stream = _stream(11)
   mu_t = np.take_along_axis(stream["pi_t"], stream["a_t"][:, None], 1)[:, 0]
-  stream |= {"mu_t": mu_t, "lambda_": np.ones(6)}
+  stream |= {"mu_t": mu_t, "lambda_": np.ones(LENGTH)}
   arguments = _arguments("retrace", stream)
-  uncorrected = losses.importance_sampling(*arguments[:-1])
-  no_correction = losses.harutyunyan_q_lambda(*arguments)
-  np.testing.assert_allclose(losses.retrace(*arguments), uncorrected, atol=1e-5)
-  np.testing.assert_allclose(losses.retrace(*arguments), no_correction, atol=1e-5)
+  errors = _compiled("retrace")(*arguments)
+  uncorrected = _compiled("importance_sampling")(*arguments[:-1])
+  no_correction = _compiled("harutyunyan_q_lambda")(*arguments)
+  np.testing.assert_allclose(errors, uncorrected, atol=1e-5)
+  np.testing.assert_allclose(errors, no_correction, atol=1e-5)
 
 
 def test_watkins_with_a_selector_is_retrace_greedy_in_the_selector():
-  stream = _stream(14, 9, 3)
-  selector = np.random.default_rng(0).normal(size=(9, 3)).astype(np.float32)
-  greedy = np.eye(3)[np.argmax(selector, axis=1)]
-  expected = losses.retrace(*_arguments("retrace", stream | {"pi_t": greedy}))
-  actual = losses.watkins_q_lambda(*_arguments("watkins_q_lambda", stream), selector)
+  stream = _stream(14)
+  selector = np.random.default_rng(0).normal(size=stream["q_t"].shape)
+  greedy = np.eye(NUM_ACTIONS)[np.argmax(selector, axis=1)]
+  expected = _compiled("retrace")(*_arguments("retrace", stream | {"pi_t": greedy}))
+  arguments = _arguments("watkins_q_lambda", stream)
+  actual = _compiled("watkins_q_lambda")(*arguments, selector.astype(np.float32))
   np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_watkins_takes_the_action_taken_among_several_greedy_ones():
-  stream = _stream(15, 4, 3)
+  stream = _stream(15)
   stream["q_t"][:] = 2.0
   stream["discount_t"][:] = 1.0
   stream["lambda_"][:] = 1.0
-  errors = losses.watkins_q_lambda(*_arguments("watkins_q_lambda", stream))
+  errors = _compiled("watkins_q_lambda")(*_arguments("watkins_q_lambda", stream))
   returns = np.cumsum(stream["r_t"][::-1])[::-1] + 2.0
-  q_a_tm1 = stream["q_tm1"][np.arange(4), stream["a_tm1"]]
+  q_a_tm1 = stream["q_tm1"][np.arange(LENGTH), stream["a_tm1"]]
   np.testing.assert_allclose(errors, returns - q_a_tm1, rtol=1e-5)
 
 
@@ -238,5 +242,5 @@ def test_expectations_of_bfloat16_are_computed_in_float32():
   for dtype in (jnp.bfloat16, jnp.float32):
     zeros, values, policy = (x.astype(dtype) for x in (jnp.zeros((6, 18)), q, pi))
     stream = (zeros, values, actions, actions, numbers, numbers, policy, numbers)
-    results.append(losses.retrace(*stream, 0.0, HYPERBOLIC))
+    results.append(_compiled("retrace", transformed=True)(*stream, 0.0))
   np.testing.assert_allclose(*results, rtol=1e-6)

@@ -11,6 +11,10 @@ from explorax import losses
 pytestmark = pytest.mark.core
 
 
+q_learning = jax.jit(jax.vmap(losses.q_learning))
+double_q = jax.jit(jax.vmap(losses.double_q))
+
+
 def _transitions(seed: int, batch: int = 5, num_actions: int = 4):
   rng = np.random.default_rng(seed)
   return (
@@ -29,7 +33,7 @@ def test_q_learning():
     float(r) + float(d) * max(map(float, q_next)) - float(q[a])
     for q, a, r, d, q_next in zip(q_tm1, a_tm1, r_t, discount_t, q_t, strict=True)
   ]
-  actual = jax.vmap(losses.q_learning)(q_tm1, a_tm1, r_t, discount_t, q_t)
+  actual = q_learning(q_tm1, a_tm1, r_t, discount_t, q_t)
   np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
   alone = losses.q_learning(q_tm1[0], 1, 1, 0, q_t[0])
   np.testing.assert_allclose(alone, 1 - q_tm1[0, 1], rtol=1e-6)
@@ -41,15 +45,14 @@ def test_double_q():
     float(r) + float(d) * float(value[np.argmax(selector)]) - float(q[a])
     for q, a, r, d, value, selector in zip(*arguments, strict=True)
   ]
-  actual = jax.vmap(losses.double_q)(*arguments)
+  actual = double_q(*arguments)
   np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_double_q_selected_by_its_own_values_is_q_learning():
   arguments = _transitions(2)[:5]
   np.testing.assert_array_equal(
-    jax.vmap(losses.double_q)(*arguments, arguments[4]),
-    jax.vmap(losses.q_learning)(*arguments),
+    double_q(*arguments, arguments[4]), q_learning(*arguments)
   )
 
 
@@ -77,7 +80,7 @@ def test_categorical_double_q_is_the_cross_entropy_of_the_projection():
     probs = oracles.softmax(logits_t[np.argmax(selector)])
     target = oracles.project(z, float(r) + float(d) * z_t, probs)
     expected.append(-np.sum(target * np.log(oracles.softmax(logits[a]))))
-  actual = jax.vmap(losses.categorical_double_q)(*arguments)
+  actual = jax.jit(jax.vmap(losses.categorical_double_q))(*arguments)
   np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
@@ -93,7 +96,7 @@ def test_the_divergence_is_the_cross_entropy_less_the_targets_entropy():
       if m > 0
     ]
     expected.append(sum(terms))
-  actual = jax.vmap(losses.categorical_double_q_kl)(*arguments)
+  actual = jax.jit(jax.vmap(losses.categorical_double_q_kl))(*arguments)
   np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
 
 
