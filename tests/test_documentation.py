@@ -177,7 +177,8 @@ def test_python_blocks_run_as_written(path, directory_of_files):
   """One after the other, as a reader does, but for a shorter training."""
 
   def shorter(length: re.Match[str]) -> str:
-    return f"{length[1]}={min(int(length[2]), 20 if length[1] == 'episodes' else 500)}"
+    most = 5 if length[1] == "episodes" else 100  # Mostly before the first update.
+    return f"{length[1]}={min(int(length[2]), most)}"
 
   names: dict[str, Any] = {"__name__": "__main__"}
   for block in _blocks(path, "python"):

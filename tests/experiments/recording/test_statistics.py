@@ -62,9 +62,9 @@ def test_statistics_and_intervals_of_rliable():
     )
 
 
-@pytest.mark.parametrize("num_seeds", [3, 5, 30])
+@pytest.mark.parametrize("num_seeds", [3, 30])
 def test_intervals_of_few_seeds_miss_the_truth_one_time_in_twenty(num_seeds):
-  draws = np.random.default_rng(num_seeds).normal(size=(2000, num_seeds))
+  draws = np.random.default_rng(num_seeds).normal(size=(500, num_seeds))
   missed = [statistics.mean(draw).is_above() is not None for draw in draws]
   assert 0.03 < np.mean(missed) < 0.07
 

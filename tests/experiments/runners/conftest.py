@@ -33,7 +33,7 @@ def _train(
   evaluation_environment: dm_env.Environment | None = None,
   **of_runner: Any,
 ) -> common.Result:
-  """Runs a small DQN with the settings `dqn`.
+  """Runs a small DQN with the settings `dqn`, which learns with a `min_replay_size`.
 
   What is left over goes to the hooks, or to the run's config.
   """
@@ -43,7 +43,7 @@ def _train(
   else:
     evaluation_environment = standard.StandardEnvironment(evaluation_environment)
   spec = factory.spec(environment)
-  sizes = {"replay_capacity": 40, "min_replay_size": 6, "batch_size": 4}
+  sizes = {"replay_capacity": 40, "min_replay_size": 40, "batch_size": 4}
   settings: dict[str, Any] = {"hidden_sizes": (4,), **sizes, **(dqn or {})}
   agent = q_agent.make_agent(q_config.QConfig(**settings), spec)
   names = {field.name for field in dataclasses.fields(common.Hooks)}
@@ -110,10 +110,11 @@ def same_rows():
     num_rows = int(replay.num_rows[env])
     assert num_rows == memory.num_rows
     assert int(replay.num_windows[env]) == memory.num_windows
+    rows = jax.tree.map(lambda words: np.asarray(words)[env, :num_rows], replay.rows)
     layouts, _ = packing.layouts(memory._agent)
     for name, column in packing.Rows(layouts, memory.save()[0]["words"]).items():
       np.testing.assert_allclose(
-        replay.rows[name][env, :num_rows],
+        rows[name],
         column[1 : num_rows + 1],
         rtol=1e-4,
         atol=1e-5,

@@ -27,52 +27,26 @@ DQN = q_config.QConfig(
   batch_size=4,
   updates_per_step=0.3,
 )
-R2D2 = dataclasses.replace(
+NGU = dataclasses.replace(
   r2d2_presets.ATARI,
   hidden_sizes=(8,),
   lstm_size=4,
   head_size=4,
   exploration=exploration.EzGreedy(0.5),
-  learning_rate=0.1,
-  sequence_length=4,
-  burn_in=2,
+  sequence_length=3,
+  burn_in=0,
   sequence_period=2,
   replay_capacity=600,
-  min_replay_size=24,
+  min_replay_size=90,
   batch_size=4,
   updates_per_step=0.25,
   actor_update_period=3,
-)
-NGU = dataclasses.replace(
-  R2D2,
   bonus=ngu.NeverGiveUp(
     hidden_sizes=(4,), embedding_size=3, rnd_size=3, memory_capacity=20
   ),
   beta=0.3,
   num_policies=3,
 )
-
-
-def train(
-  agent, environment, hooks=common.NO_HOOKS, *, evaluation_environment=None, **s
-):
-  (result,) = device.run(
-    agent,
-    environment,
-    config_lib.RunConfig(runner="device", **s),
-    hooks,
-    evaluation_environment=evaluation_environment,
-  )
-  return result
-
-
-def advance(agent, batch, hooks=common.NO_HOOKS, *, seed=0, **limits):
-  """A run that has come to its limits, without its end."""
-  config = config_lib.RunConfig(runner="device", seed=seed, **limits)
-  run = device.SteppedRun(agent, batch, config, hooks.on_episode)
-  while not run.is_done:
-    run.advance()
-  return run
 
 
 class Counting(dm_env.Environment):
@@ -167,30 +141,27 @@ def make_agent(config, environment) -> types.Agent:
   return q_agent.make_agent(config, environments.spec(environment))
 
 
-def test_acts_and_stores_as_the_local_runner_does(act_locally, same_rows):
+def test_acts_stores_and_reports_as_the_local_runner_does(act_locally, same_rows):
   """With its keys and weights, an Acme actor takes the same actions in each of the
   environments, and its adder makes the same rows."""
-  batch = make_batch()
-  agent, key = make_agent(NGU, batch), jax.random.PRNGKey(3)
-  agent = dataclasses.replace(
-    agent, replay=dataclasses.replace(agent.replay, min_size=10**2)
-  )
-  state = advance(agent, batch, seed=3, steps=60).state
+  batch, key, episodes = make_batch(), jax.random.PRNGKey(3), []
+  agent = make_agent(NGU, batch)
+  config = config_lib.RunConfig(runner="device", seed=3, episodes=20)
+  run = device.SteppedRun(agent, batch, config, episodes.append)
+  while run.env_steps < 60:
+    run.advance()
   learner_key, actor_key, _ = jax.random.split(key, 3)
-  weights = agent.learner.params(agent.learner.init(learner_key))
+  weights = agent.learner.params(jax.jit(agent.learner.init)(learner_key))
   for env, single in enumerate(make_batch().singles):
     own_key = jax.random.split(actor_key, 3)[env]
     place = {"actor_ids": (env,), "num_actors": 3}
     memory, actions = act_locally(agent, weights, own_key, single, 20, **place)
     np.testing.assert_array_equal(actions, np.stack(batch.sent)[:, env])
     # The batch has shown the last row of an episode that ended in its last step.
-    same_rows(state.replay, env, memory)
+    same_rows(run.state.replay, env, memory)
 
-
-def test_reports_every_episode_as_it_was():
-  batch, episodes = make_batch(), []
-  agent = make_agent(NGU, batch)
-  advance(agent, batch, common.Hooks(on_episode=episodes.append), episodes=20)
+  while not run.is_done:
+    run.advance()
   actions = np.stack(batch.sent)
   expected = []
   for env, length in enumerate((7, 4, 7)):
@@ -213,23 +184,22 @@ def test_reports_every_episode_as_it_was():
 
 
 def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
-  batch, episodes = make_batch(), []
-  agent = make_agent(DQN, batch)
+  episodes, agent = [], make_agent(DQN, make_batch())
 
-  def keep():
+  def train(batch, **hooks):
     restored = checkpoint.recover(tmp_path)
-    return checkpoint.Checkpointer(tmp_path, restored, with_replay=True, every=50)
+    kept = checkpoint.Checkpointer(tmp_path, restored, with_replay=True, every=50)
+    config = config_lib.RunConfig(runner="device", steps=120, eval_episodes=0)
+    hooks = common.Hooks(on_episode=episodes.append, checkpoints=kept, **hooks)
+    (result,) = device.run(agent, batch, config, hooks)
+    return result
 
   asked = iter([False] * 20 + [True])
-  hooks = common.Hooks(
-    on_episode=episodes.append, stop=lambda: next(asked), checkpoints=keep()
-  )
-  before = train(agent, batch, hooks, steps=120)
+  before = train(make_batch(), stop=lambda: next(asked))
   assert before.interrupted and before.env_steps == 60
-  again, found = make_batch(), keep().restored
-  assert found.record["env_steps"] == 60
-  hooks = common.Hooks(on_episode=episodes.append, checkpoints=keep())
-  result = train(agent, again, hooks, steps=120)
+  again = make_batch()
+  assert checkpoint.recover(tmp_path).record["env_steps"] == 60
+  result = train(again)
   assert result.env_steps == 120 and len(again.sent) == 20
   assert [e.episode for e in episodes] == list(range(1, len(episodes) + 1))
   # Those of lengths 4 and 7 restart with the environments.

@@ -64,35 +64,9 @@ def test_an_evaluation_of_so_many_steps(train):
   assert [len(each.episodes) for each in evaluations] == [3]
 
 
-def test_training_is_the_same_to_the_bit(train, bits):
-  """With a bonus counted while acting, priorities, and random actions."""
-  changes = {
-    "seed": 4,
-    "episodes": 6,
-    "dqn": {
-      "hidden_sizes": (4,),
-      "bonus": counts.Counts(),
-      "beta": 1.0,
-      "priority_exponent": 0.6,
-    },
-  }
-  results, histories = [], []
-  for evaluates in (False, True):
-    seen: list[Any] = []
-    extra = (
-      {"evaluation_environment": choice(), "eval_every": 7, "eval_episodes": 3}
-      if evaluates
-      else {}
-    )
-    results.append(train(choice(), on_episode=seen.append, **extra, **changes))
-    histories.append([(e.episode_return, e.env_steps, e.metrics) for e in seen])
-  assert bits(results[0].weights) == bits(results[1].weights)
-  assert histories[0][1:] == histories[1][1:] and len(histories[0]) == 6
-  assert results[0].learner_updates == results[1].learner_updates > 0
-
-
-def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
-  """The greedy policy of the final weights, traced by hand."""
+def test_evaluations_leave_training_alone_and_use_its_weights(train, bits):
+  """With a bonus counted while acting, priorities, and random actions: training is the
+  same to the bit. The last evaluation is the greedy policy of the final weights."""
   agents: list[types.Agent] = []
 
   def keep(agent: types.Agent) -> types.Agent:
@@ -100,32 +74,50 @@ def test_the_evaluation_policy_with_the_weights_that_are_saved(train):
     return agent
 
   evaluations: list[common.Evaluation] = []
-  result = train(
-    choice(),
-    evaluation_environment=choice(),
-    on_evaluation=evaluations.append,
-    change_agent=keep,
-    dqn={
+  changes = {
+    "seed": 4,
+    "episodes": 6,
+    "change_agent": keep,
+    "dqn": {
+      "min_replay_size": 6,
+      "bonus": counts.Counts(),
+      "beta": 1.0,
+      "priority_exponent": 0.6,
       "exploration": exploration.EpsilonGreedy(epsilon=1.0),
-      "hidden_sizes": (16,),
     },
-  )
+  }
+  evaluates = {
+    "evaluation_environment": choice(),
+    "eval_every": 7,
+    "eval_episodes": 3,
+    "on_evaluation": evaluations.append,
+  }
+  results, histories = [], []
+  for extra in ({}, evaluates):
+    seen: list[Any] = []
+    results.append(train(choice(), on_episode=seen.append, **extra, **changes))
+    histories.append([(e.episode_return, e.env_steps, e.metrics) for e in seen])
+  assert bits(results[0].weights) == bits(results[1].weights)
+  assert histories[0][1:] == histories[1][1:] and len(histories[0]) == 6
+  assert results[0].learner_updates == results[1].learner_updates > 0
+
   policy = agents[0].actor(evaluation=True)
   environment = standard.StandardEnvironment(choice())
   state = policy.init(jax.random.PRNGKey(9), 0, 1)
   timestep, expected = environment.reset(), 0.0
+  select_action = jax.jit(policy.select_action)
   while not timestep.last():
     arrays = timestep._replace(
       step_type=np.int32(timestep.step_type),
       reward=np.float32(timestep.reward or 0),
       discount=np.float32(1),
     )
-    params = types.ActorParams(result.weights, np.int32(20))
-    action, state = policy.select_action(params, arrays, state)
+    params = types.ActorParams(results[0].weights, np.int32(30))
+    action, state = select_action(params, arrays, state)
     timestep = environment.step(int(action))
     expected += float(timestep.reward)
-  returns = [episode.episode_return for episode in evaluations[0].episodes]
-  assert returns == [expected] * 5 and expected > 0
+  returns = [episode.episode_return for episode in evaluations[-1].episodes]
+  assert returns == [expected] * 3 and expected > 0
 
 
 def with_env_steps(agent: types.Agent) -> types.Agent:

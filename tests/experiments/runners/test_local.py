@@ -23,6 +23,7 @@ TINY = {
   "batch_size": 4,
 }
 TDU = {
+  "min_replay_size": 6,
   "num_members": 2,
   "mask_prob": 0.5,
   "num_explorers": 2,
@@ -47,28 +48,28 @@ def test_a_seed_repeats_to_the_bit(train, bits):
 
 def test_counts_of_an_episode(train):
   episodes: list[common.Episode] = []
-  result = train(fakes.fake(), episodes=3, on_episode=episodes.append)
+  # Row 4, the last one of the first window, is there with the fifth step; it ends the
+  # episode, and all five windows are padded to the end.
+  dqn = {"n_step": 4, "min_replay_size": 1}
+  result = train(fakes.fake(), episodes=3, on_episode=episodes.append, dqn=dqn)
   counts = [(e.episode, e.env_steps, e.episode_length) for e in episodes]
   assert counts == [(1, 5, 5), (2, 10, 5), (3, 15, 5)]
   assert [e.episode_return for e in episodes] == [5.0] * 3
-  # From step 6 on, one for each.
-  assert [e.learner_updates for e in episodes] == [0, 5, 10]
-  assert "loss" not in episodes[0].metrics and episodes[1].metrics["loss"] > 0
+  assert [e.learner_updates for e in episodes] == [1, 6, 11]
+  assert episodes[1].metrics["loss"] > 0
   assert math.isnan(episodes[0].steps_per_second)
   assert episodes[2].steps_per_second > 0
   walls = [e.wall_seconds for e in episodes]
   assert walls == sorted(walls)
   assert {e.policy for e in episodes} == {"policy"}
-  assert (result.env_steps, result.episodes, result.learner_updates) == (15, 3, 10)
+  assert (result.env_steps, result.episodes, result.learner_updates) == (15, 3, 11)
   assert not result.interrupted
   assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(result.weights))
 
 
 @pytest.mark.parametrize("steps, episodes, expected", [(12, None, 12), (12, 2, 10)])
 def test_steps_end_the_run_in_mid_episode(train, steps, episodes, expected):
-  environment = fakes.fake()
-  filling = {"min_replay_size": 40}
-  result = train(environment, steps=steps, episodes=episodes, dqn=filling)
+  result = train(fakes.fake(), steps=steps, episodes=episodes)
   assert result.env_steps == expected
 
 
@@ -80,16 +81,9 @@ def test_stops_when_asked(train):
     left[0] -= 1
     return left[0] <= 0
 
-  result = train(fakes.fake(), episodes=9, stop=stop, dqn={"min_replay_size": 40})
+  result = train(fakes.fake(), episodes=9, stop=stop)
   assert (result.episodes, result.env_steps) == (1, 7)
   assert result.interrupted
-
-
-def test_learning_waits_for_a_whole_window(train):
-  result = train(fakes.fake(), episodes=1, dqn={"n_step": 4, "min_replay_size": 1})
-  # Row 4, the first window's last one, is there with the fifth step; it ends the
-  # episode, and all five windows are padded to the end.
-  assert result.learner_updates == 1
 
 
 def test_a_reward_that_is_not_finite_ends_the_run(train):
