@@ -35,8 +35,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from explorax.agents.wiring import threefry
 from explorax.experiments import processes
 
+# With JAX's own loop the bits are the same, and programs compile in half the time.
+pytest.MonkeyPatch().setattr(threefry, "unroll_on_cpu", lambda: None)
 processes.prepare()  # Before a test imports Ray.
 signal.signal(signal.SIGINT, signal.default_int_handler)  # Shells' jobs ignore it.
 
