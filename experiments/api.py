@@ -130,7 +130,7 @@ def train(
     Exception: what has ended the run, as it was raised; `final.npz` in `output` has the
       last good weights.
   """
-  known = flags_lib.of(config_lib.RunConfig).keys() - {"set"}
+  known = flags_lib.by_name(config_lib.RunConfig).keys() - {"set"}
   if unknown := sorted(flags.keys() - known):
     raise ValueError(
       f"train takes no {unknown[0]!r}.{notation.nearest(unknown[0], known)} It takes "

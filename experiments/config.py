@@ -242,7 +242,7 @@ class RunConfig(ranges.Checked):
 
 def from_flags(values: Mapping[str, Any]) -> RunConfig:
   """The settings from the values of flags; others than a run's are left out."""
-  known = flags.of(RunConfig)
+  known = flags.by_name(RunConfig)
   given = {
     flag.field.name: values[name] for name, flag in known.items() if name in values
   }

@@ -42,7 +42,7 @@ def named(name: str, default: Any = ()) -> Any:
   return dataclasses.field(default=default, metadata={"flag": name})
 
 
-def of(*classes: type) -> dict[str, Flag]:
+def by_name(*classes: type) -> dict[str, Flag]:
   """The flags of some dataclasses by name; the first of a name counts."""
   flags: dict[str, Flag] = {}
   for cls in classes:
@@ -63,7 +63,7 @@ def parse(argv: Sequence[str], *classes: type, positional: str = "") -> dict[str
   Raises:
     SetUpError: in one sentence, for an unknown flag or an invalid value.
   """
-  known, defined = of(*classes), absl_flags.FlagValues()
+  known, defined = by_name(*classes), absl_flags.FlagValues()
   defined.set_gnu_getopt(bool(positional))  # Flags may follow arguments.
   for name, flag in known.items():
     define: Any = absl_flags.DEFINE_string
@@ -97,7 +97,7 @@ def _convert(text: Any, hint: Any, name: str) -> Any:
 def help_text(*classes: type) -> str:
   """All flags by heading."""
   groups: dict[str, list[str]] = {}
-  for name, flag in of(*classes).items():
+  for name, flag in by_name(*classes).items():
     heading, text = settings_lib.comments(flag.cls)[flag.field.name]
     lines = groups.setdefault(heading, [heading])
     lines.append(f"  --{name}" + ("" if flag.is_switch else "=VALUE"))

@@ -19,7 +19,7 @@ def _parse(argv):
 def test_every_flag_has_help():
   lines = flags.help_text(config.RunConfig, run.Flags).splitlines()
   assert lines[0] == "What to run" and "How" in lines
-  for name in flags.of(config.RunConfig, run.Flags):
+  for name in flags.by_name(config.RunConfig, run.Flags):
     place = [line.partition("=")[0] for line in lines].index(f"  --{name}")
     assert lines[place + 1].startswith("      ")
 
