@@ -1,5 +1,6 @@
 """What all tests share: the CPU, strict shapes, compiled programs, random examples."""
 
+import gc
 import importlib.util
 import os
 import pathlib
@@ -71,6 +72,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
       item.add_marker(pytest.mark.no_cover)
     if not has_reverb and item.get_closest_marker("reverb") is not None:
       item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+  """Spares collections of garbage: tracing allocates much, and what lasts is large."""
+  gc.freeze()
+  gc.set_threshold(200_000, 20, 100)
 
 
 @pytest.fixture(autouse=True)
