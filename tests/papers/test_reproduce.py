@@ -64,33 +64,28 @@ def call(out, capsys):
   return run
 
 
-def test_a_second_call_only_draws_the_same_bytes(call, out):
-  code, text, err = call()
-  assert (code, err) == (0, "")
-  assert computed == [3, 2]  # The largest first, so that no processor idles.
-  drawing, verdicts = out / "own_fig1.png", out / "verdicts.csv"
-  before = drawing.read_bytes(), verdicts.read_bytes()
-  assert before[0].startswith(b"\x89PNG")
-  assert "held" in text and "it grows" in text
-  assert call()[0] == 0
-  assert computed == [3, 2]
-  assert before == (drawing.read_bytes(), verdicts.read_bytes())
-
-
-def test_a_figure_with_a_failed_task_is_finished_later(call, out):
+def test_a_failed_task_is_computed_later_and_then_nothing_is(call, out):
   failing.add(3)
   code, _, err = call()
   assert code == 1
   assert "RuntimeError: a failure" in err and "own/fig1 is not drawn" in err
-  assert not (out / "own_fig1.png").exists()
+  drawing, verdicts = out / "own_fig1.png", out / "verdicts.csv"
+  assert not drawing.exists()
   failing.clear()
+  code, text, err = call()
+  assert (code, err, computed) == (0, "", [2, 3])
+  assert "held" in text and "it grows" in text
+  before = drawing.read_bytes(), verdicts.read_bytes()
+  assert before[0].startswith(b"\x89PNG")
   assert call()[0] == 0
   assert computed == [2, 3]
+  assert before == (drawing.read_bytes(), verdicts.read_bytes())
 
 
 def test_other_settings_are_computed_beside_what_there_is(call, out):
   for flags in ((), ("--set=num_seeds=2",), ("--set=size=2,5",), ("--quick",), ()):
     assert call(*flags)[0] == 0
+  # The largest first, so that no processor idles.
   assert computed == [3, 2, 3, 2, 5, 2]
   versions = ("", "_changed", "_quick")
   assert [*sorted(out.glob("*.png"))] == [out / f"own_fig1{x}.png" for x in versions]
