@@ -20,7 +20,7 @@ def _step(batched, actions):
 @pytest.mark.parametrize(
   ("name", "num_steps", "min_ends"),
   [
-    (f"MontezumaRevenge/ngu,{STILL},life_loss=true", 400, 1),
+    (f"MontezumaRevenge/ngu,{STILL},life_loss=true", 250, 1),
     (f"Breakout/{STILL},life_loss=true", 200, 3),
     (f"Pong/{STILL},max_frames=42", 40, 3),
     (f"Pong/{STILL},action_repeat=1,max_frames=20", 45, 2),
@@ -76,16 +76,16 @@ def test_each_step_is_that_of_games_alone(name, num_steps, min_ends):
 def test_games_begin_with_one_to_so_many_idle_frames(game, first_frame):
   """Every frame is a step here: an episode is as short as its idle frames are many."""
   name = f"atari:{game}/noops=3,max_frames=8,action_repeat=1"
-  batched = environments.make_batched(name, num_envs=8, seed=0)
+  batched = environments.make_batched(name, num_envs=2, seed=0)
   batched.reset()
-  lengths, idle = np.zeros(8, int), []
-  for _ in range(100):
-    last = _step(batched, np.zeros(8, np.int32)).last
+  lengths, idle = np.zeros(2, int), []
+  for _ in range(200):
+    last = _step(batched, np.zeros(2, np.int32)).last
     lengths += 1
     idle += (8 - first_frame - lengths[last]).tolist()
     lengths[last] = 0
   counts = np.bincount(idle, minlength=4)
-  assert counts[0] == 0 and len(counts) == 4 and counts.sum() > 90
+  assert counts[0] == 0 and len(counts) == 4 and counts.sum() > 50
   # Chances of a third each: ± 5 standard deviations.
   spread = 5 * np.sqrt(counts.sum() * 2 / 9)
   np.testing.assert_allclose(counts[1:], counts.sum() / 3, atol=spread)
@@ -96,11 +96,11 @@ def test_games_of_a_batch_differ_and_follow_the_seed():
 
   def play(seed):
     name = f"atari:Pong/{STILL},sticky=0.25"
-    batched = environments.make_batched(name, num_envs=3, seed=seed)
+    batched = environments.make_batched(name, num_envs=2, seed=seed)
     batched.reset()
-    frames = [_step(batched, np.full(3, t % 6)).frames for t in range(30)]
+    frames = [_step(batched, np.full(2, t % 6)).frames for t in range(30)]
     return [game.tobytes() for game in np.stack(frames, axis=1)]
 
   first = play(4)
   assert first == play(4)
-  assert len({*first, *play(5)}) == 6
+  assert len({*first, *play(5)}) == 4

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from explorax import environments, exploration
+from explorax import environments
 from explorax.environments import encodings, minigrid_views
 
 minigrid = pytest.importorskip("minigrid")
@@ -81,16 +81,3 @@ def test_a_time_limit_is_a_truncation_and_the_goal_a_termination():
   *_, last = map(environment.step, (FORWARD, FORWARD, RIGHT, FORWARD, FORWARD))
   assert last.last() and last.discount == 0
   assert last.reward == pytest.approx(1 - 0.9 * 5 / 6)
-
-
-def test_states_that_differ_in_what_is_carried_are_counted_apart():
-  raw = make()
-  environment = environments.wrap(raw, seed=0)
-  environment.reset()
-  empty = environment.step(DONE).observation
-  raw.unwrapped.carrying = minigrid.core.world_object.Key("yellow")
-  carrying = environment.step(DONE).observation
-  different = np.argwhere((empty != carrying).any(axis=-1))
-  np.testing.assert_array_equal(different, [[3, 6]])
-  states = [exploration.hash_observation(x, 1 << 16) for x in (empty, carrying, empty)]
-  assert states[0] == states[2] != states[1]

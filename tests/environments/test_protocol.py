@@ -39,7 +39,6 @@ NAMES = (
   "jax:mountain_car",
   *_ATARI,
   f"{_FAKES}fake",
-  f"{_FAKES}fake_truncated",
   f"{_FAKES}fake_one_hot",
 )
 # What is random in these is not the observation or reward of the first steps, or
@@ -50,7 +49,6 @@ _DETERMINISTIC = (
   "jax:binary_tree/4",
   "jax:chain/9",
   f"{_FAKES}fake",
-  f"{_FAKES}fake_truncated",
   f"{_FAKES}fake_one_hot",
 )
 
