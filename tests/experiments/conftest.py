@@ -50,30 +50,19 @@ def make_evaluation():
 
 def _short_settings(name: str) -> list[str]:
   config = presets.PRESETS[name].config_for("fakes:fake_one_hot")
-  short = ["hidden_sizes=8", "batch_size=4", "replay_capacity=95", "min_replay_size=90"]
-  if config.updates_per_step != 1:
-    short.append("updates_per_step=1")
-  if getattr(config, "num_members", 1) > 1:
-    short.append("num_members=3")
-  if getattr(config, "num_explorers", 0):
-    short.append("num_explorers=2")
+  short = ["hidden_sizes=8", "batch_size=4", "updates_per_step=1"]
+  short += ["replay_capacity=95", "min_replay_size=90"]
   if getattr(config, "sequence_length", 1) > 1:
     short += ["sequence_length=4", "sequence_period=2"]
     short += ["lstm_size=6", "head_size=6"] if config.lstm_size else []
-  if name.startswith("tdu_r2d2"):  # More than one head in a hundred steps.
-    short += ["exploration.of.period_steps=5"]
-  if name.startswith("rainbow"):
-    short += ["target.num_atoms=5", "head_size=4"]
-  if name in ("dqn_rnd", "r2d2_rnd"):
-    short += ["bonus.hidden_sizes=8", "bonus.output_size=4"]
-  if name in ("ngu", "ngu_dqn"):
+  if name == "ngu":
     short += ["bonus.hidden_sizes=8", "bonus.memory_capacity=20"]
   return short
 
 
 @pytest.fixture(scope="session")
 def short_settings() -> Callable[[str], list[str]]:
-  """(preset) → settings of few members and eleven updates in a hundred steps."""
+  """(preset) → settings of small networks and eleven updates in a hundred steps."""
   return _short_settings
 
 

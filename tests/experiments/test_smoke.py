@@ -46,7 +46,7 @@ def test_preset_runs(name, trained_run):
 
 @pytest.mark.reverb
 def test_through_reverb(trained_run):
-  check("tdu", trained_run("tdu", "--replay=reverb"))
+  check("retrace_dqn", trained_run("retrace_dqn", "--replay=reverb"))
 
 
 def make_agent(name: str, env: Any, settings: list[str]) -> Any:
