@@ -35,6 +35,7 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 1800  # Seconds per cell.
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # With tables.
 default_role = "py:obj"
 napoleon_custom_sections = [("Attributes", "params_style")]
 autodoc_inherit_docstrings = False
