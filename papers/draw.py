@@ -136,7 +136,7 @@ class Curves(Panel):
           label=label,
           style=style,
           statistic=self.statistic,
-          markers=isinstance(self.x, str),
+          markers=isinstance(self.x, str) or len(x) == 1,
         )
         seeds.append(len(y))
     return seeds

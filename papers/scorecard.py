@@ -188,7 +188,8 @@ def _map(axes: draw.Axes, table: figures.Table) -> None:
   methods = [*ranked(table)]
   means = [scores(table.where(method=x)).mean(axis=0) for x in methods]
   image = axes.imshow(means, vmin=0, vmax=1, cmap="cividis", aspect="auto")
-  label = "mean score of 8 seeds (0: uniform policy, 1: ceiling)"
+  count = len(table.seeds())
+  label = f"mean score of {count} seeds (0: uniform policy, 1: ceiling)"
   axes.figure.colorbar(image, ax=axes, pad=0.01, label=label)
   problems = [x.replace("stochastic ", "stochastic\n") for x in table.values("problem")]
   axes.set_xticks(range(len(problems)), problems)

@@ -151,6 +151,7 @@ FIGURES = (
     ],
     quick={
       "method": (_BASELINE, "counts"),
+      "value": (0.01, 0.003),
       "task": _TASKS[:1],
       "num_steps": 2_000,
       "num_seeds": 1,
