@@ -48,7 +48,13 @@ MIXTURE = {
   "min_discount": 0.6,
   "evaluation_policy": -2,
 }
-EXPLORERS = {"beta": 2.0, "num_members": 2, "num_explorers": 1}
+FEED_FORWARD = {"lstm_size": 0, "burn_in": 0}
+EXPLORERS = {
+  "bonus": tdu.TDUncertainty(),
+  "beta": 2.0,
+  "num_members": 2,
+  "num_explorers": 1,
+}
 
 
 class Newest:
@@ -121,16 +127,20 @@ def act(agent, weights):
   "changes",
   [
     MIXTURE,
-    {"target": greedy.PengQ(0.7), "bonus": tdu.TDUncertainty(), **EXPLORERS},
-    {"target": one_step.DoubleQ(), "n_step": 3, "priority_eta": 0.5},
-    {"target": categorical.CategoricalDoubleQ(5, 2.0), "transform_eps": None},
+    {"target": greedy.PengQ(0.7), **EXPLORERS, **FEED_FORWARD},
+    {
+      "target": categorical.CategoricalDoubleQ(5, 2.0),
+      "transform_eps": None,
+      "n_step": 3,
+      "priority_eta": 0.5,
+      **FEED_FORWARD,
+    },
     {
       "target": one_step.QLearning(),
-      "lstm_size": 0,
-      "burn_in": 0,
       "sequence_length": 1,
       "sequence_period": 1,
       "n_step": 2,
+      **FEED_FORWARD,
     },
   ],
 )

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import oracles
-import pytest
 
 from explorax import exploration
 from explorax.agents import types
-from explorax.agents.targets import categorical
+from explorax.agents.targets import categorical, one_step
 
 A, N = 3, 5  # Actions and atoms.
 LIMIT = 2.0
@@ -22,8 +21,7 @@ C51 = {
   "priority_exponent": 0.5,
   "importance_exponent": 0.4,
 }
-RAINBOW = {**C51, "head_size": 3, "duelling": True, "noisy_sigma": 0.5}
-RAINBOW["exploration"] = exploration.Greedy()
+NOISY = {"noisy_sigma": 0.5, "exploration": exploration.Greedy()}
 Tree = dict[str, dict[str, np.ndarray]]
 
 
@@ -38,11 +36,10 @@ def to_float64(params: Any) -> Tree:
 
 
 def log_probs(params: Tree, x: np.ndarray) -> np.ndarray:
-  """log p(z_i | x, a) `[A, N]` of a duelling head on one hidden layer, no noise."""
+  """log p(z_i | x, a) `[A, N]` of a duelling head on one hidden layer."""
 
   def linear(name, x):
-    kind = "" if name == "perceptron_torso" else "_mu"
-    return x @ params[name]["w" + kind] + params[name]["b" + kind]
+    return x @ params[name]["w"] + params[name]["b"]
 
   features = np.maximum(linear("perceptron_torso", x), 0)
   value = linear("value", np.maximum(linear("value_hidden", features), 0))
@@ -82,29 +79,16 @@ def divergences(params: Tree, rows: dict, m: np.ndarray) -> np.ndarray:
   return np.array(result)
 
 
-@pytest.fixture(scope="module")
-def rainbow(make_config, compiled):
-  """The config, a first state, and the update."""
-  config = make_config(**RAINBOW, optimizer_eps=1.0, learning_rate=1.0)
-  init, update = compiled(config)
-  return config, init(jax.random.PRNGKey(2)), update
-
-
-def silenced(params: Any) -> Any:
-  """The parameters without the scales of the noise."""
-  return jax.tree_util.tree_map_with_path(
-    lambda path, p: 0 * p if "sigma" in str(path[-1]) else p, params
-  )
-
-
-def test_an_update_of_distributions(rainbow, make_sample, gradient_of):
+def test_an_update_of_distributions(make_config, compiled, make_sample, gradient_of):
   """Loss, priorities and the first step of Adam, which tells the gradient."""
-  config, state, update = rainbow
+  of_head = {"head_size": 3, "duelling": True}
+  config = make_config(**C51, **of_head, optimizer_eps=1.0, learning_rate=1.0)
+  init, update = compiled(config)
+  state = init(jax.random.PRNGKey(2))
   # Biases begin at zero, and the target at the online network: other ones tell more.
-  # Noise is for other tests.
   state = state._replace(
-    params=silenced(jax.tree.map(lambda p: p + 0.1, state.params)),
-    target_params=silenced(jax.tree.map(lambda p: 1.5 * p - 0.1, state.target_params)),
+    params=jax.tree.map(lambda p: p + 0.1, state.params),
+    target_params=jax.tree.map(lambda p: 1.5 * p - 0.1, state.target_params),
   )
   sample = make_sample(3, config)
   new, output = update(state, sample)
@@ -126,8 +110,8 @@ def test_an_update_of_distributions(rainbow, make_sample, gradient_of):
   )
   changed = to_float64(new.params)
   for layer, name in (
-    ("value", "b_mu"),
-    ("advantage", "w_mu"),
+    ("value", "b"),
+    ("advantage", "w"),
     ("perceptron_torso", "w"),
   ):
     gradient = gradient_of(
@@ -140,8 +124,17 @@ def test_an_update_of_distributions(rainbow, make_sample, gradient_of):
     )
 
 
-def test_each_update_draws_new_noise(rainbow, make_sample):
-  config, start, update = rainbow
+def silenced(params: Any) -> Any:
+  """The parameters without the scales of the noise."""
+  return jax.tree_util.tree_map_with_path(
+    lambda path, p: 0 * p if "sigma" in str(path[-1]) else p, params
+  )
+
+
+def test_each_update_draws_new_noise(make_config, compiled, make_sample):
+  config = make_config(**NOISY, target=one_step.DoubleQ())
+  init, update = compiled(config)
+  start = init(jax.random.PRNGKey(2))
   sample = make_sample(0, config)
 
   def loss(state):
@@ -164,15 +157,8 @@ def test_a_drawn_network_explores_and_its_actions_are_certain(
   make_config, make_agent, compiled
 ):
   """After uniform actions at first; the evaluation policy has neither."""
-  # Larger noise than is usual, so that few steps show it; and no distributions, since
-  # such noise drives them to single atoms, and values to ties.
-  config = make_config(
-    head_size=3,
-    duelling=True,
-    noisy_sigma=3.0,
-    exploration=exploration.Greedy(),
-    random_steps=10,
-  )
+  # Larger noise than is usual, so that few steps show it.
+  config = make_config(**{**NOISY, "noisy_sigma": 3.0}, random_steps=10)
   agent, (init, _) = make_agent(config), compiled(config)
   weights = agent.learner.params(init(jax.random.PRNGKey(0)))
   timestep = dm_env.TimeStep(
