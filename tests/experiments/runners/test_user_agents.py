@@ -15,21 +15,13 @@ from explorax.experiments import config as config_lib
 from explorax.experiments import run
 from explorax.experiments.runners import common, user_agents
 
-SOURCE = """
-import numpy as np
+MORE_AGENTS = """
 
-
-class Random:
-  def __init__(self, observation_spec, action_spec, seed):
-    self.rng = np.random.default_rng(seed)
-    self.num_actions = action_spec.num_values
-    self.transitions = []
-
-  def select_action(self, timestep):
-    return self.rng.integers(self.num_actions)
+class Recording(Random):
+  transitions = ()
 
   def update(self, timestep, action, new_timestep):
-    self.transitions.append((timestep.step_type, action, new_timestep.step_type))
+    self.transitions += ((timestep.step_type, action, new_timestep.step_type),)
 
 
 def global_numpy(observation_spec, action_spec):
@@ -52,11 +44,10 @@ class Fraction(Random):
 
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
-  name = f"agents_{tmp_path.name.replace('-', '_')}"
-  (tmp_path / f"{name}.py").write_text(SOURCE)
-  monkeypatch.chdir(tmp_path)
-  return name
+def module(agents, tmp_path):
+  with open(tmp_path / f"{agents}.py", "a") as file:
+    file.write(MORE_AGENTS)
+  return agents
 
 
 def _train(name, env="bsuite:catch/0", seed=0, hooks=common.NO_HOOKS, **limits):
@@ -106,7 +97,7 @@ def test_the_loop_is_bsuites():
 
 
 def test_an_agent_receives_every_transition_once(module):
-  agent, result = _train(f"{module}:Random", steps=20)
+  agent, result = _train(f"{module}:Recording", steps=20)
   first, mid, last = dm_env.StepType
   steps = [(a, b) for a, _, b in agent.transitions]
   whole = [(first, mid), *[(mid, mid)] * 7, (mid, last)]
