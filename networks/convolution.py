@@ -83,16 +83,15 @@ def by_patches(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
       jnp.moveaxis(tiles, 3, 2), (-1, rows, columns, len(filters_of_patches))
     )
     return patches @ filters_of_patches
-  ends = [side - size + 1 for side in images.shape[1:3]]
-  patches = jnp.concatenate(
-    [
-      images[:, i : i + ends[0] : stride, j : j + ends[1] : stride]
-      for i in range(size)
-      for j in range(size)
-    ],
-    axis=-1,
-  )
-  return patches @ filters_of_patches
+  number, height, width, _ = images.shape
+
+  def pixels(i: int, j: int) -> jax.Array:
+    """The pixel (i, j) of each patch; indexing with a stride would be a gather."""
+    ends = (number, i + height - size + 1, j + width - size + 1, channels)
+    return jax.lax.slice(images, (0, i, j, 0), ends, (1, stride, stride, 1))
+
+  parts = [pixels(i, j) for i in range(size) for j in range(size)]
+  return jnp.concatenate(parts, axis=-1) @ filters_of_patches
 
 
 def _directly(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
