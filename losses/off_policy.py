@@ -52,19 +52,26 @@ def expected_value(
   pi_t: Array, q_t: Array, tx_pair: transforms.TxPair = transforms.identity_pair
 ) -> Array:
   """E_π h⁻¹(q_t), without gradient, in float32 at least. `[T, A]` → `[T]`."""
-  # A target has no gradient: stopping it here keeps it out of the loop.
-  pi_t, q_t = (
-    jnp.asarray(x, jnp.result_type(x, jnp.float32))
-    for x in jax.lax.stop_gradient((pi_t, q_t))
-  )
+  pi_t, q_t = _constants(pi_t, q_t)
   return jnp.sum(pi_t * tx_pair.apply_inv(q_t), axis=-1)
+
+
+def _constants(*arrays: Array) -> list[Array]:
+  """The arrays in float32 at least, without gradient.
+
+  A target has no gradient: stopping it here keeps it out of the loop.
+  """
+  return [
+    jnp.asarray(x, jnp.result_type(x, jnp.float32))
+    for x in jax.lax.stop_gradient(arrays)
+  ]
 
 
 def _values(
   q_t: Array, a_t: Array, pi_t: Array, mu_t: Array, tx_pair: transforms.TxPair
 ) -> tuple[Array, Array, Array, Array]:
   """q_a_t, v_t, π(a_t) and μ(a_t), `[T]` each, with q on the scale of the returns."""
-  q_t, pi_t, mu_t = jax.lax.stop_gradient((q_t, pi_t, mu_t))
+  q_t, pi_t, mu_t = _constants(q_t, pi_t, mu_t)
   q_a_t = tx_pair.apply_inv(indexing.gather(q_t, a_t))
   v_t = expected_value(pi_t, q_t, tx_pair)
   mu_a_t = mu_t if jnp.ndim(mu_t) == 1 else indexing.gather(mu_t, a_t)

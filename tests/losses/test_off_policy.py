@@ -242,5 +242,5 @@ def test_expectations_of_bfloat16_are_computed_in_float32():
   for dtype in (jnp.bfloat16, jnp.float32):
     zeros, values, policy = (x.astype(dtype) for x in (jnp.zeros((6, 18)), q, pi))
     stream = (zeros, values, actions, actions, numbers, numbers, policy, numbers)
-    results.append(_compiled("retrace", transformed=True)(*stream, 0.0))
+    results.append(_compiled("harutyunyan_q_lambda", transformed=True)(*stream, 0.9))
   np.testing.assert_allclose(*results, rtol=1e-6)
