@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from explorax.experiments import compilation, errors, signals
+from explorax.experiments import compilation, errors
 from explorax.experiments import flags as flags_lib
 from explorax.experiments.recording import console as console_lib
 
@@ -53,8 +53,6 @@ def main(
     introduction, outro: help text above and below the flags.
     positional: see `flags.parse`.
   """
-  if argv is None:
-    signals.end_at_once()
   argv = list(sys.argv[1:] if argv is None else argv)
   # TensorFlow, installed with Reverb, prints warnings about GPUs at its import.
   os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

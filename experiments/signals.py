@@ -28,12 +28,6 @@ class StopRequest:
 _outermost: list[StopRequest] = []  # Of the open block, if there is one.
 
 
-def end_at_once() -> None:
-  """Lets Ctrl-C end this program; elsewhere it raises a KeyboardInterrupt."""
-  if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @contextlib.contextmanager
 def stop_on_signals() -> Iterator[StopRequest]:
   """Turns the first signal in the block into a request; blocks within share it.

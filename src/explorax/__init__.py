@@ -11,6 +11,9 @@ The parts (`explorax.losses` and so on) are imported when they are first used, s
 """
 
 import importlib
+import os
+import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +34,14 @@ if TYPE_CHECKING:
   from explorax.experiments.trained import Policy as Policy
 
 __version__ = "0.1.0"
+
+# While Python looks for the module of a command, `-m` is in place of its name. Ctrl-C
+# ends a command, also during its imports; elsewhere it raises a KeyboardInterrupt.
+if (
+  os.path.basename("".join(sys.argv[:1])) in ("-m", "explorax")
+  and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+):
+  signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 # Name → its module in `experiments`.
 _HOMES = {

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import explorax
 from explorax import notation
-from explorax.experiments import command, signals
+from explorax.experiments import command
 from explorax.experiments.recording import console
 
 # Command → (its module, what it does).
@@ -45,7 +45,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def leave() -> None:
   """The console script: `main`, and the end of the process."""
-  signals.end_at_once()
   sys.exit(main())
 
 

@@ -44,14 +44,14 @@ def test_a_handler_of_the_caller_is_left_alone():
 
 
 PROGRAM = """
-import os, signal
+import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = ["-m"]  # As in `python -m explorax.experiments.run`, before its imports.
 from explorax.experiments import signals
 
 def send():
   os.kill(os.getpid(), signal.SIGINT)
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signals.end_at_once()
 """
 IN_BLOCK = """
 with signals.stop_on_signals():
