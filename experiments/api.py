@@ -57,7 +57,7 @@ def make_agent(
     made.close()
   else:
     spec = environments.spec(environments.wrap(env, seed=0))
-  changed = [f"{field}={settings_lib.spell(value)}" for field, value in changes.items()]
+  changed = [f"{key}={settings_lib.spell_part(x)}" for key, x in changes.items()]
   return trained.make_agent(name, full_name, spec, [*settings, *changed])
 
 

@@ -98,7 +98,7 @@ def _changed(config: Any, texts: Mapping[str, _Text], prefix: str) -> Any:
 def _read(text: _Text, hint: Any) -> Any:
   """The value of a field of a type; the field's dataclass checks it."""
   if hint is str:
-    return text.value
+    return text.value.strip("'\"")
   if hint == tuple[str, ...]:
     words = text.value.strip("()").split(",")
     return tuple(word.strip(" '\"") for word in words if word)
@@ -183,16 +183,17 @@ def comments(cls: Any) -> dict[str, tuple[str, str]]:
 def spell(value: Any) -> str:
   """A value in the notation in which `apply` reads it."""
   if isinstance(value, tuple | list):
-    return f"({', '.join(map(_spell_part, value))}{',' if len(value) == 1 else ''})"
+    return f"({', '.join(map(spell_part, value))}{',' if len(value) == 1 else ''})"
   if not _is_config(value):
     return str(value)
   cls = type(value)
   module = "" if cls.__module__.startswith("explorax.") else f"{cls.__module__}."
-  parts = [f"{name}={_spell_part(getattr(value, name))}" for name in _fields(value)]
+  parts = [f"{name}={spell_part(getattr(value, name))}" for name in _fields(value)]
   return f"{module}{cls.__name__}({', '.join(parts)})"
 
 
-def _spell_part(value: Any) -> str:
+def spell_part(value: Any) -> str:
+  """As `spell`, with quotes around text."""
   return repr(value) if isinstance(value, str) else spell(value)
 
 

@@ -259,3 +259,8 @@ def test_refuses_in_a_sentence(agent, env, flags, sentence):
   with pytest.raises(ValueError, match=sentence) as refused:
     explorax.train(agent, env, **flags)
   assert "\n" not in str(refused.value)
+
+
+def test_a_setting_is_a_value_and_not_its_text():
+  with pytest.raises(ValueError, match="batch_size is '8'"):
+    explorax.make_agent("dqn", ENV, batch_size="8")
