@@ -183,12 +183,12 @@ def load(
 
 def _unknown(gym_id: str, error: Exception) -> str:
   """The error for an id that is not registered."""
-  advice = (
-    f" {error} If a package or a module of yours registers it, write "
-    f"'gym:MODULE:{gym_id}': every process that makes the environment imports it."
+  near = notation.nearest(f"gym:{gym_id}", names()) or f" {error}"
+  return (
+    f"gymnasium has no environment 'gym:{gym_id}'.{near} If a package or a module of "
+    f"yours registers it, write 'gym:MODULE:{gym_id}': every process that makes the "
+    "environment imports it."
   )
-  near = notation.nearest(f"gym:{gym_id}", names()) or advice
-  return f"gymnasium has no environment 'gym:{gym_id}'.{near}"
 
 
 def wrap(environment: gymnasium.Env, *, seed: int) -> standard.StandardEnvironment:
