@@ -45,7 +45,7 @@ def row(group: figures.Table) -> dict[str, Any]:
   (env,), (num_steps,) = group.values("env"), group.values("steps")
   returns = group.joined("evaluations")
   mean, last = intervals.mean(returns[:, -1]), returns[:, -1]
-  interval = f" ({mean.low:.0f} to {mean.high:.0f})" * (len(last) > 1)
+  interval = f" ({mean.low:.0f} to {mean.high:.0f})" if len(last) > 1 else ""
   minutes = statistics.median(task.seconds for task in group) / 60
   return {
     "steps": f"{num_steps:,}",

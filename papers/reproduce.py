@@ -143,7 +143,7 @@ def _make(
         console_lib.print_error(f"{figure.name} is not drawn; {again}.")
         code = 1
         continue
-      version = "_changed" if changes else "_quick" * flags["quick"]
+      version = "_changed" if changes else "_quick" if flags["quick"] else ""
       for x in write_findings(figure, table, directory, version):
         console.line(f"  {judge.VERDICTS[x.held]} ({x.test}): {x.claim}: {x.measured}")
       drawing = f"{figure.file_name}{version}.png"
@@ -343,7 +343,7 @@ def _findings(rows: Sequence[Mapping[str, str]]) -> str:
     if row["figure"] != figure:
       figure = row["figure"]
       lines.append(f"| **`{figure}`** | | | | |")
-    verdict = row["verdict"] + ", not robust" * (row["robust"] == "no")
+    verdict = row["verdict"] + (", not robust" if row["robust"] == "no" else "")
     effect = row["measured"]
     if row["effect"]:
       effect = f"{row['effect']} [{row['low']}, {row['high']}]"

@@ -257,7 +257,7 @@ FIGURES = (
     claims=[
       judge.Above(
         f"R-MAX, m = {m}: earns more than εz-greedy, over all episodes"
-        + " (the paper's text is silent)" * (m > 1),
+        + (" (the paper's text is silent)" if m > 1 else ""),
         comparisons.DISCOUNTED,
         {"threshold": m},
         runs.EZ,

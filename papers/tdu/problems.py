@@ -125,7 +125,7 @@ def deep_sea(settings: figures.Settings) -> figures.Results:
   bsuite's stochastic version is low even without them (`environments.SolvedRule`). The
   action mapping is that of bsuite's sweeps; with `own_mapping`, each seed has its own.
   """
-  stochastic = ",stochastic=true" * bool(settings.get("stochastic"))
+  stochastic = ",stochastic=true" if settings.get("stochastic") else ""
   env = f"jax:deep_sea/{settings['size']}{stochastic}"
   rule = functools.partial(environments.solved_rule, env)
   return _solve(settings, env, rule, bool(settings.get("own_mapping")))

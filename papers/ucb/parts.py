@@ -28,7 +28,7 @@ _PARTS = [
   *((label, agent, None) for agent, label in _SEPARATE.items()),
 ]
 _LINES = {
-  f"{label}{', one torso' * shared}{', priors' * (prior > 0)}": {
+  f"{label}{', one torso' if shared else ''}{', priors' if prior else ''}": {
     "agent": agent,
     "scale": scale,
     "shared_torso": shared,
