@@ -72,6 +72,9 @@ def test_a_crash_ends_the_run_and_the_same_command_resumes_it(capsys):
   assert run.main(argv) == 0
   assert len(returns("metrics.csv")) == 3 and not (OUT / "error.txt").exists()
   assert not (OUT / "evaluation.csv").exists()
+  files = {path: path.stat().st_mtime_ns for path in OUT.rglob("*") if path.is_file()}
+  assert run.main(argv) == 0 and "is finished" in capsys.readouterr().out
+  assert files == {path: path.stat().st_mtime_ns for path in files}
 
 
 def test_ctrl_c_is_not_lost_while_a_program_compiles():
