@@ -22,7 +22,7 @@ from explorax.environments import (
 # Packages that register environments, by the beginnings of their names: these need no
 # `package:` before the name, as in `gymnasium.make`.
 _PACKAGES = {"ALE/": "ale_py", "BabyAI-": "minigrid", "MiniGrid-": "minigrid"}
-_ARRAYS = (
+ARRAYS = (
   gymnasium.spaces.Box,
   gymnasium.spaces.MultiBinary,
   gymnasium.spaces.MultiDiscrete,
@@ -222,6 +222,6 @@ def _spec(space: gymnasium.Space) -> Any:
   if isinstance(space, gymnasium.spaces.Discrete):
     number = specs.number_of_values("observations", space.n)
     return specs.OneHotArray((number,), "observation", start=int(space.start))
-  if isinstance(space, _ARRAYS):
+  if isinstance(space, ARRAYS):
     return dm_env.specs.Array(space.shape, space.dtype, "observation")
   return space

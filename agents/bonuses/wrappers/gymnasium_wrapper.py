@@ -81,7 +81,9 @@ class BonusVectorWrapper(vector.VectorWrapper):
     observations, rewards, terminated, truncated, info = self.env.step(actions)
     done, reached = np.logical_or(terminated, truncated), observations
     if self._resets_in_step and done.any():
-      last = info["final_obs"]
+      last = info.get("final_obs")
+      if last is None:
+        raise ValueError("the vector resets within a step, but info has no final_obs.")
       reached = [last[i] if ends else observations[i] for i, ends in enumerate(done)]
     added, r_int = self.bonus.step(actions, reached, done)
     if self._resets_in_step:

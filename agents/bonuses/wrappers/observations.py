@@ -8,12 +8,8 @@ import gymnasium
 import numpy as np
 
 from explorax.environments import encodings, minigrid_views, specs
+from explorax.environments import gymnasium_environments as gymnasium_lib
 
-_ARRAYS = (
-  gymnasium.spaces.Box,
-  gymnasium.spaces.MultiBinary,
-  gymnasium.spaces.MultiDiscrete,
-)
 _LARGEST_GRID = 35  # Images of bytes with greater sides are no cells of MiniGrid.
 
 
@@ -28,7 +24,7 @@ def make_encoding(
     first = int(space.start)
     one_hot = specs.OneHotArray((int(space.n),))
     return encodings.OneHotIndex(one_hot).spec, lambda x: np.array(x - first, np.int32)
-  if not isinstance(space, _ARRAYS):
+  if not isinstance(space, gymnasium_lib.ARRAYS):
     raise TypeError(
       f"the environment's observations are {space!r:.80}, but a bonus takes one array; "
       "join the parts into one, for instance with "

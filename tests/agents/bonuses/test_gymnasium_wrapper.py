@@ -190,6 +190,11 @@ def test_the_mode_of_resets_is_said_by_metadata_or_the_argument():
   envs.env.metadata = {}
   with pytest.raises(ValueError, match="have no autoreset_mode"):
     wrap(envs.env, counts.Counts(), 0.5)
+  wrong = wrap(
+    vector.SyncVectorEnv(makers), counts.Counts(), 0.5, autoreset_mode="SameStep"
+  )
+  with pytest.raises(ValueError, match="no final_obs"):
+    play_vector(wrong, actions, SAME_STEP)
 
 
 @pytest.mark.parametrize("kind", [vector.AutoresetMode.NEXT_STEP, SAME_STEP, "sb3"])
