@@ -44,7 +44,7 @@ class Disagreement(types.Bonus):
   hidden_size: ranges.PositiveInt = 512  # Of g_m, one hidden layer.
   # Of φ, before its last layer.
   torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
-  hidden_sizes: tuple[ranges.PositiveInt, ...] = ()
+  hidden_sizes: tuple[ranges.PositiveInt, ...] = ()  # Of φ, likewise.
   # Adam's; a schedule's time is in learner updates.
   learning_rate: schedules.LearningRate = 1e-4
 

@@ -24,9 +24,9 @@ class NovelD(types.Bonus):
 
   alpha: ranges.NonNegativeFloat = 0.5  # α (the code; E3B's repository has 0.1).
   num_buckets: ranges.PositiveInt = 1 << 16  # States; see `counts.Counts`.
-  # Of ĝ and g, as of `rnd.RND`.
+  # Of ĝ and g.
   torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
-  hidden_sizes: tuple[ranges.PositiveInt, ...] = (50, 50)
+  hidden_sizes: tuple[ranges.PositiveInt, ...] = (50, 50)  # As of `rnd.RND`.
   output_size: ranges.PositiveInt = 128  # m.
   learning_rate: schedules.LearningRate = 1e-4  # Adam's (the code).
   max_gradient_norm: ranges.PositiveFloat | None = 40.0  # (The code.)

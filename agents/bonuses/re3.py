@@ -30,7 +30,7 @@ class RE3(types.Bonus):
   embedding_size: ranges.PositiveInt = 64  # Of f (the code for A2C).
   # Of f, before its last layer.
   torso: Annotated[str, ranges.OneOf(networks.TORSOS)] = "auto"
-  hidden_sizes: tuple[ranges.PositiveInt, ...] = ()
+  hidden_sizes: tuple[ranges.PositiveInt, ...] = ()  # Of f, likewise.
 
   def build(
     self, observation_spec: dm_env.specs.Array, num_actions: int

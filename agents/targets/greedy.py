@@ -34,7 +34,7 @@ class NStep(types.Target):
 class PengQ(types.MultiStep):
   """Peng's Q(λ), which does not correct for the behaviour policy."""
 
-  lambda_: ranges.Probability | tuple[ranges.Probability, ...] = 0.7
+  lambda_: ranges.Probability | tuple[ranges.Probability, ...] = 0.7  # λ.
   double: bool = True  # Whether the online network says which action is greedy.
 
   def td_errors(

@@ -22,7 +22,7 @@ from explorax.agents.bonuses.wrappers import observations as observations_lib
 from explorax.exploration import schedules
 
 # Numbers are clipped to so many times the largest one so far, which is at least 1.
-_LARGEST_RISE = 10.0
+_LARGEST_RISE = 2.0
 
 
 class Learnt(NamedTuple):
@@ -52,7 +52,7 @@ class OnlineBonus:
   Where an episode has ended and `begin` is not called, the environment resets itself:
   the next step's action is ignored, and what it reaches is a first observation.
 
-  Observations that are not finite are refused. Numbers are clipped to ten times the
+  Observations that are not finite are refused. Numbers are clipped to twice the
   largest one so far (at least 1), so that a single outlier does not spoil the
   statistics.
 
