@@ -60,11 +60,6 @@ def resolve(
 
   `agent` is that of the caller, if there is one.
   """
-  kind, _, bsuite_id = config.env.partition(":")
-  if kind == "bsuite" and not config.length:
-    with contextlib.suppress(KeyError):  # Its environment cannot be made.
-      episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
-      config = dataclasses.replace(config, episodes=episodes)
   if config.has_user_agent:
     settings: Any = {"module": config.agent.partition(":")[0]}
   elif isinstance(agent, types.Agent):
@@ -75,6 +70,11 @@ def resolve(
     agent_config = settings_lib.apply(preset.config_for(env), config.settings)
     settings = settings_lib.to_json(agent_config)
     config = dataclasses.replace(config, env=env)
+  kind, _, bsuite_id = config.env.partition(":")
+  if kind == "bsuite" and not config.length:
+    with contextlib.suppress(KeyError):  # Its environment cannot be made.
+      episodes = environments.bsuite_sweeps.num_episodes(bsuite_id)
+      config = dataclasses.replace(config, episodes=episodes)
   return config, {"config": settings, **config.record()}
 
 
