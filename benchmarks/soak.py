@@ -99,8 +99,9 @@ def main() -> int:
   command = [*COMMAND, f"--output={run}", f"--steps={args.steps}"]
   code, kills = disturb(command, mark, args.output / "run.log", args.kill_every)
   checks = check(run, code, args.steps)
-  time.sleep(5)  # Ray's processes end after the run's.
-  left = processes(mark)
+  deadline = time.monotonic() + 90  # Ray's agents may look for a killed run a minute.
+  while (left := processes(mark)) and time.monotonic() < deadline:
+    time.sleep(1)
   checks["no process is left"] = not left
   for pid in left:
     os.kill(pid, signal.SIGKILL)
