@@ -209,16 +209,17 @@ class OnlineBonus:
   def _encoded(self, observations: Any, mask: np.ndarray) -> np.ndarray:
     """Encoded observations `[N, ...]`; outside of the mask, the current ones."""
     encoded = self._observation.copy()
-    for i in np.flatnonzero(mask):
-      with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):
+      for i in np.flatnonzero(mask):
         encoded[i] = self._encode(observations[i])
-      finite = np.isfinite(encoded[i])
-      if not finite.all():
-        raise ValueError(
-          f"environment {i} returned an observation with {encoded[i][~finite][0]}, and "
-          "a bonus learns from finite numbers of float32 alone; correct the "
-          "environment, or clip its observations."
-        )
+    finite = np.isfinite(encoded)
+    if not finite.all():
+      i = np.argwhere(~finite)[0, 0]
+      raise ValueError(
+        f"environment {i} returned an observation with {encoded[i][~finite[i]][0]}, "
+        "and a bonus learns from finite numbers of float32 alone; correct the "
+        "environment, or clip its observations."
+      )
     if encoded.dtype != np.float32:
       return encoded
     largest = np.asarray(self._learnt.largest)
