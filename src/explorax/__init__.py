@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# While Python looks for the module of a command, `-m` is in place of its name. Ctrl-C
-# ends a command, also during its imports; elsewhere it raises a KeyboardInterrupt.
-if (
-  os.path.basename("".join(sys.argv[:1])) in ("-m", "explorax")
-  and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
+# Ctrl-C ends our commands, also during their imports; in other programs it raises a
+# KeyboardInterrupt. While Python looks for the module of `-m`, that is argv's first.
+_PROGRAM = "".join(sys.argv[:1])
+_IS_COMMAND = os.path.basename(_PROGRAM) == "explorax" or (
+  _PROGRAM == "-m" and "-m explorax" in " ".join(sys.orig_argv)
+)
+if _IS_COMMAND and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
   signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 # Name → its module in `experiments`.

@@ -48,6 +48,7 @@ import os, signal, sys
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv = ["-m"]  # As in `python -m explorax.experiments.run`, before its imports.
+sys.orig_argv = ["python", "-m", "explorax.experiments.run"]
 from explorax.experiments import signals
 
 def send():
@@ -73,3 +74,12 @@ def test_a_program_ends_at_once_without_a_traceback(body, code, printed):
   done = subprocess.run(command, capture_output=True, text=True, check=False)
   assert (done.returncode, done.stdout) == (code, printed)
   assert "Traceback" not in done.stderr
+
+
+def test_other_programs_keep_their_handler(tmp_path):
+  """A package that imports explorax while Python looks for its `__main__`."""
+  (tmp_path / "own").mkdir()
+  (tmp_path / "own/__init__.py").write_text("import explorax")
+  program = "import signal\nassert signal.getsignal(2) is signal.default_int_handler"
+  (tmp_path / "own/__main__.py").write_text(program)
+  subprocess.run([sys.executable, "-m", "own"], cwd=tmp_path, check=True)
