@@ -6,7 +6,6 @@ first observations, then `step` with actions, the observations reached and which
 episodes ended, and `begin` again for the environments that were reset.
 """
 
-import functools
 import os
 from typing import Any, NamedTuple
 
@@ -31,9 +30,11 @@ class Learnt(NamedTuple):
   learner: types.LearnerState
   acting: Any  # Of all environments; if it is of an episode, one for each, `[N, ...]`.
   moments: exploration.Moments  # Of r_int.
-  largest: Any  # Absolute value in an observation, float32 `[]`.
-  steps: Any  # Of all environments, so far.
-  updates: Any  # Of the learner, so far.
+  # On the host: the largest absolute value in an observation, the steps of all
+  # environments, and the learner's updates.
+  largest: np.float32 = np.float32(0)
+  steps: np.int32 = np.int32(0)
+  updates: np.int32 = np.int32(0)
 
 
 class OnlineBonus:
@@ -115,11 +116,11 @@ class OnlineBonus:
     self._begin = jax.jit(self._observe, donate_argnums=(1, 2))
     self._advance = jax.jit(self._compute, donate_argnums=1)
     self._learn = jax.jit(self._update, donate_argnums=0)
-    self._beta = jax.jit(functools.partial(schedules.at, beta))
+    self._beta: Any = jax.jit(beta) if isinstance(beta, schedules.Schedule) else beta
     self._has_episodes = bool(self._acting and self._acting.begin_episode)
     self._training = self._acting.training if self._acting else None
     self._batch_size = update_period * num_envs
-    self._learnt = jax.jit(self._init)(jax.random.PRNGKey(seed))
+    self._learnt = Learnt(*jax.jit(self._init)(jax.random.PRNGKey(seed)))
     self._held = self._initial_weights()
     self.ended = np.ones(num_envs, bool)
     self._observation = np.zeros((num_envs, *spec.shape), spec.dtype)
@@ -129,7 +130,7 @@ class OnlineBonus:
   @property
   def beta(self) -> float:
     """β of the next step."""
-    return float(self._beta(self._learnt.steps))
+    return float(self._beta(self._learnt.steps) if callable(self._beta) else self._beta)
 
   def begin(self, observations: Any, mask: np.ndarray | None = None) -> None:
     """Starts episodes.
@@ -192,13 +193,14 @@ class OnlineBonus:
     expected, structure = jax.tree.flatten(self._learnt)
     learnt = self._learnt
     if len(leaves) == len(expected):
-      # Arrays of the device, which may be donated: those of the host are only borrowed.
-      leaves = [jnp.array(x, copy=True) for x in leaves]
       learnt = jax.tree.unflatten(structure, leaves)
+      acting = learnt.acting
       if self._has_episodes:
         envs = np.arange(self._num_envs)
-        acting = jax.tree.map(lambda x: x[envs % len(x)], learnt.acting)
-        learnt = learnt._replace(acting=acting)
+        acting = jax.tree.map(lambda x: x[envs % len(x)], acting)
+      # Arrays of the device, which may be donated: those of the host are only borrowed.
+      owned = jax.tree.map(lambda x: jnp.array(x, copy=True), (learnt.learner, acting))
+      learnt = learnt._replace(learner=owned[0], acting=owned[1])
       leaves = jax.tree.leaves(learnt)
     if [(x.shape, x.dtype) for x in leaves] != [(x.shape, x.dtype) for x in expected]:
       raise ValueError(f"{path} is of another bonus, or of other observations.")
@@ -222,11 +224,11 @@ class OnlineBonus:
       )
     if encoded.dtype != np.float32:
       return encoded
-    largest = np.asarray(self._learnt.largest)
+    largest = self._learnt.largest
     if largest > 0:
       limit = _LARGEST_RISE * max(1.0, float(largest))
       encoded = np.clip(encoded, -limit, limit)
-    largest = np.maximum(largest, np.max(np.abs(encoded), initial=0.0))
+    largest = np.float32(np.max(np.abs(encoded), initial=largest))
     self._learnt = self._learnt._replace(largest=largest)
     return encoded
 
@@ -281,16 +283,11 @@ class OnlineBonus:
         updates=self._learnt.updates + np.int32(1),
       )
 
-  def _init(self, key: jax.Array) -> Learnt:
+  def _init(self, key: jax.Array) -> tuple[Any, ...]:
+    """What `Learnt` has on the device."""
     acting = () if self._acting is None else self._acting.init()
-    return Learnt(
-      learner=self._bonus.init(key),
-      acting=self._for_each(acting) if self._has_episodes else acting,
-      moments=exploration.init_moments(),
-      largest=jnp.float32(0),
-      steps=jnp.int32(0),
-      updates=jnp.int32(0),
-    )
+    acting = self._for_each(acting) if self._has_episodes else acting
+    return self._bonus.init(key), acting, exploration.init_moments()
 
   def _fresh_weights(self, learner: types.LearnerState) -> Any:
     return self._training.weights(learner.training) if self._training else ()
