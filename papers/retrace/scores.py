@@ -226,7 +226,10 @@ def _means(scores: Scores, labels: Sequence[str], xlabel: str) -> list[draw.Pane
 
 
 def _above(scores: Scores, *compared: tuple[Any, ...]) -> judge.Claim:
-  """That agents have greater mean scores than others, each in a tenth."""
+  """That agents have greater mean scores than others.
+
+  Each is (agent, other, tenth), with the claim's words if they are not the usual ones.
+  """
 
   def compare(table: figures.Table) -> list[judge.Finding]:
     z, found = scores(table), []
