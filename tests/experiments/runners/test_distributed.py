@@ -89,6 +89,7 @@ def test_steps_episodes_updates_and_evaluations_are_counted_once(tmp_path):
   assert 0 <= summary["learner_updates"] - (num_steps - MIN_SIZE) < 70
   evaluated = [int(row["env_steps"]) for row in _rows(directory / "evaluation.csv")]
   assert evaluated == sorted(set(evaluated)) and evaluated[-1] == num_steps
+  _wait_for(lambda: not _actors())  # Ray's processes end after the run.
   assert not _actors()
 
 
