@@ -214,21 +214,21 @@ class OnlineBonus:
     with np.errstate(over="ignore"):
       for i in np.flatnonzero(mask):
         encoded[i] = self._encode(observations[i])
-    finite = np.isfinite(encoded)
-    if not finite.all():
-      i = np.argwhere(~finite)[0, 0]
-      raise ValueError(
-        f"environment {i} returned an observation with {encoded[i][~finite[i]][0]}, "
-        "and a bonus learns from finite numbers of float32 alone; correct the "
-        "environment, or clip its observations."
-      )
     if encoded.dtype != np.float32:
       return encoded
-    largest = self._learnt.largest
-    if largest > 0:
-      limit = _LARGEST_RISE * max(1.0, float(largest))
-      encoded = np.clip(encoded, -limit, limit)
-    largest = np.float32(np.max(np.abs(encoded), initial=largest))
+    before = self._learnt.largest
+    largest = np.max(np.abs(encoded), initial=before)
+    if not np.isfinite(largest):
+      i = np.argwhere(~np.isfinite(encoded))[0, 0]
+      number = encoded[i][~np.isfinite(encoded[i])][0]
+      raise ValueError(
+        f"environment {i} returned an observation with {number}, and a bonus learns "
+        "from finite numbers of float32 alone; correct the environment, or clip its "
+        "observations."
+      )
+    limit = _LARGEST_RISE * max(1.0, float(before))
+    if before > 0 and limit < float(largest):
+      encoded, largest = np.clip(encoded, -limit, limit), np.float32(limit)
     self._learnt = self._learnt._replace(largest=largest)
     return encoded
 
@@ -255,8 +255,9 @@ class OnlineBonus:
     has_learnt = self._learning is None or int(learnt.updates) > 0
     rows = np.stack([self._observation, reached], axis=1)
     r_int, stored, acting, moments = self._advance(
-      learnt._replace(acting=()),
+      learnt.learner,
       learnt.acting,
+      learnt.moments,
       self._held,
       (rows, action, done),
       valid,
@@ -350,8 +351,9 @@ class OnlineBonus:
 
   def _compute(
     self,
-    learnt: Learnt,
+    learner: types.LearnerState,
     acting_state: Any,
+    moments: exploration.Moments,
     held: Any,
     steps: tuple[jax.Array, jax.Array, jax.Array],
     valid: jax.Array,
@@ -368,13 +370,10 @@ class OnlineBonus:
     if self._acting is not None:
       arrives = self._bonus.end == "destination"
       row = rows[:, int(arrives)], action, done & arrives
-      acting_state, _, stored = self._observe(
-        learnt.learner, acting_state, held, row, sees
-      )
+      acting_state, _, stored = self._observe(learner, acting_state, held, row, sees)
       r_int = stored
     if self._learning is not None:
-      r_int, _ = self._learned(learnt.learner.learning, rows, action, stored, valid)
-    moments = learnt.moments
+      r_int, _ = self._learned(learner.learning, rows, action, stored, valid)
     if self._normalise:
       moments = exploration.update_moments(moments, r_int, pays)
       r_int = exploration.over_deviation(moments, r_int)
