@@ -49,8 +49,8 @@ def run(
 
   Each of them acts in `config.num_envs` environments. An actor that dies, or does not
   answer for five minutes, is replaced; the rest of its episodes is lost. An exception
-  of an environment ends the run, and so does an actor that fails before its first
-  answer. Results are not reproducible bit for bit, as the order of answers is not.
+  of an environment ends the run, and so does an actor that dies before any actor has
+  answered. Results are not reproducible bit for bit, as the order of answers is not.
 
   Args:
     agent: made for this environment's spec; must be picklable by cloudpickle.
@@ -200,7 +200,7 @@ class DistributedRun(local.LocalRun):
       [replay.writer() for _ in range(self._num_envs)] for _ in range(self._num_actors)
     ]
     self._actors: dict[int, Any] = {}
-    self._has_answered: set[int] = set()  # Numbers of actors.
+    self._has_slice = False  # Whether any actor has answered.
     self._asked: dict[Any, _Asked] = {}  # Ray's reference to the slice → which.
     self._weights: Any = None  # Ray's reference.
     self._published = (-1, 0)  # The updates and steps when it was made.
@@ -236,7 +236,6 @@ class DistributedRun(local.LocalRun):
     """Starts an actor, and asks it for a slice."""
     remote = ray.remote(RolloutActor).options(num_cpus=1)
     path = [folder or os.getcwd() for folder in sys.path]
-    self._has_answered.discard(number)
     self._actors[number] = remote.remote(
       self._agent_and_make, path, self._config, number, self.env_steps
     )
@@ -264,7 +263,7 @@ class DistributedRun(local.LocalRun):
   def _store(self, number: int, played: Slice) -> None:
     """Takes a slice; its actor plays the next one while this process learns."""
     before = self.env_steps
-    self._has_answered.add(number)
+    self._has_slice = True
     self._actor.env_steps += played.num_steps
     self._ask(number)
     for writer, calls in zip(self._writers[number], played.calls, strict=True):
@@ -278,10 +277,10 @@ class DistributedRun(local.LocalRun):
     """Replaces an actor; replay keeps the windows of its open episodes.
 
     Raises:
-      ActingError: if it has never answered: another one would not, either.
+      ActingError: if no actor has answered: another one would not, either.
     """
-    if number not in self._has_answered:
-      raise ActingError(f"actor {number} {why} before its first answer.")
+    if not self._has_slice:
+      raise ActingError(f"actor {number} {why} before any actor had answered.")
     ray.kill(self._actors[number])
     for writer in self._writers[number]:
       writer.end_episode()
