@@ -47,7 +47,9 @@ def test_the_last_episode_is_written(make_evaluation, tmp_path):
       timestep = filmed.step(0)
   filmed.on_evaluation(make_evaluation(30, [1.0, 2.0]))
   filmed.reset()  # Of an interrupted evaluation.
-  filmed.write(output.RunDirectory.create(tmp_path / "run"))
+  directory = output.RunDirectory.create(tmp_path / "run")
+  filmed.write(directory)
+  directory.unlock()
   (written,) = (tmp_path / "run/videos").iterdir()
   assert written.name == "step_00000030.gif"
   with Image.open(written) as image:
