@@ -131,14 +131,17 @@ def configs(
 
 
 def check(configs: Configs) -> None:
-  """Sets up a run of each agent in each environment, of bsuite's only in one.
+  """Sets up a run of each agent in each environment, of bsuite's and Atari's in one.
 
   Raises:
     SetUpError, ValueError, TypeError: if one cannot start.
   """
   kinds = {}
   for config in configs:
-    env = "bsuite" if config.env.startswith("bsuite:") else config.env
+    kind, _, name = config.env.partition(":")
+    if kind == "atari":  # Loading a game takes a while.
+      environments_lib.atari_environments.resolve(name)
+    env = kind if kind in ("atari", "bsuite") else config.env
     kinds[config.agent, config.settings, env] = config
   for config in kinds.values():
     with parts_lib.opened(config.runs()[0]):

@@ -12,6 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from explorax.environments import jax_libraries
+
 _SIDE = 7  # Of the view; the agent is in the middle of the last row.
 _FLOOR, _WALL = (1, 0, 0), (2, 5, 0)
 _CARRIED = ("key", "ball", "box")
@@ -20,9 +22,14 @@ _PENALTY = 0.9  # A success at step t of T is worth 1 - 0.9 t / T.
 
 
 def make(task: str) -> Any:
-  """The environment of a task such as `DoorKey-8x8`; navix must be installed."""
-  navix = importlib.import_module("navix")
+  """The environment of a task such as `DoorKey-8x8`.
+
+  Raises:
+    ValueError: if navix is not installed, with how to install it.
+  """
   name = f"Navix-{task}-v0"
+  jax_libraries.make("navix", name)
+  navix = importlib.import_module("navix")
   usual = navix.make(name, observation_fn=navix.observations.symbolic_first_person)
   return navix.make(
     name,
