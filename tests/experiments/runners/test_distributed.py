@@ -1,5 +1,6 @@
 """Distributed runs from the command line, on one Ray for all: counts, kills, ends."""
 
+import contextlib
 import csv
 import json
 import os
@@ -59,8 +60,12 @@ def _wait_for(condition):
 
 def _actors():
   """The processes that act."""
-  children = psutil.Process().children(recursive=True)
-  return [x for x in children if "ray::RolloutActor" in " ".join(x.cmdline()[:1])]
+  actors = []
+  for child in psutil.Process().children(recursive=True):
+    with contextlib.suppress(psutil.NoSuchProcess):  # It has just ended.
+      if "ray::RolloutActor" in " ".join(child.cmdline()[:1]):
+        actors.append(child)
+  return actors
 
 
 def _check(directory, num_steps):
