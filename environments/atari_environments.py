@@ -20,10 +20,10 @@ def load(name: str, *, seed: int) -> standard.StandardEnvironment:
     ImportError, OSError: if a package of the extra `atari` or the game's ROM is
       missing.
   """
-  rom, profile = resolve(name)
+  game, profile = atari_profiles.parse(name)
   from explorax.environments import atari_adapter  # noqa: PLC0415  # Imports ale-py.
 
-  environment = atari_adapter.AtariEnvironment(rom, profile, seed=seed)
+  environment = atari_adapter.AtariEnvironment(_rom_of(game), profile, seed=seed)
   return standard.StandardEnvironment(environment)
 
 
@@ -31,10 +31,12 @@ def load_batched(
   name: str, *, num_envs: int, seed: int
 ) -> batched_types.BatchedEnvironment:
   """Makes several copies of the game as one environment that steps all of them."""
-  rom, profile = resolve(name)
+  game, profile = atari_profiles.parse(name)
   from explorax.environments import atari_vector  # noqa: PLC0415  # Imports ale-py.
 
-  return atari_vector.AtariVectorEnvironment(rom, profile, num_envs=num_envs, seed=seed)
+  return atari_vector.AtariVectorEnvironment(
+    _rom_of(game), profile, num_envs=num_envs, seed=seed
+  )
 
 
 def names() -> list[str]:
@@ -58,14 +60,13 @@ def list_games() -> list[tuple[str, str]]:
   ]
 
 
-def resolve(name: str) -> tuple[str, atari_profiles.Profile]:
-  """The ROM's name of a game, and its preprocessing; errors as of `load`."""
+def _rom_of(game: str) -> str:
+  """The ROM's name of a game in camel case."""
   from ale_py import roms  # noqa: PLC0415
 
-  game, profile = atari_profiles.parse(name)
   games = sorted({*roms.get_all_rom_ids()} - {*_TWO_PLAYERS})
   known = {atari_profiles.camel_case(rom): rom for rom in games}
   if game in known:
-    return known[game], profile
+    return known[game]
   near = notation.nearest(game.replace("_", ""), known) or " Try MontezumaRevenge."
   raise ValueError(f"there is no Atari game 'atari:{game}' for one player.{near}")

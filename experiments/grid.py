@@ -131,18 +131,20 @@ def configs(
 
 
 def check(configs: Configs) -> None:
-  """Sets up a run of each agent in each environment, of bsuite's and Atari's in one.
+  """Sets up a run of each agent in each environment, of bsuite's in one.
+
+  Atari's games take long to load: each is set up once, and each agent in one of them.
 
   Raises:
     SetUpError, ValueError, TypeError: if one cannot start.
   """
-  kinds = {}
+  kinds: dict[Any, config_lib.RunConfig] = {}
   for config in configs:
-    kind, _, name = config.env.partition(":")
-    if kind == "atari":  # Loading a game takes a while.
-      environments_lib.atari_environments.resolve(name)
+    kind = config.env.partition(":")[0]
     env = kind if kind in ("atari", "bsuite") else config.env
     kinds[config.agent, config.settings, env] = config
+    if kind == "atari":
+      kinds[config.env] = config
   for config in kinds.values():
     with parts_lib.opened(config.runs()[0]):
       pass

@@ -101,7 +101,7 @@ def test_a_tuning_names_the_best_settings(tmp_path, monkeypatch, capsys):
     (("--agents=dqm", "--sweep=catch/0"), "dqn"),
     (("--agents=dqn", "--sweep=catch/0", "--score=return"), "--score"),
     (("--agents=dqn", "--sweep=catch/0", "--runner=device"), "a Catch"),
-    (("--agents=dqn", "--envs=atari:Pong,atari:Pnog", "--steps=9"), "mean Pong"),
+    (("--agents=dqn", "--envs=atari:Pnog,atari:Pong", "--steps=9"), "mean Pong"),
     (("--agents=m:f", "--envs=jax:deep_sea/4", "--steps=9"), "m:f"),
   ],
 )
