@@ -47,14 +47,11 @@ class BatchedEnvironment(Protocol):
 
   def reset(self) -> np.ndarray:
     """Starts an episode in each; returns the first frames `[E, ...]`."""
-    ...
 
   def send(self, actions: np.ndarray) -> None:
     """Starts a step with actions int32 `[E]` without waiting for its end."""
-    ...
 
   def recv(self) -> Step:
     """Waits for the end of the current step."""
-    ...
 
   def close(self) -> None: ...

@@ -52,13 +52,11 @@ class Environment(Protocol):
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """A new episode; all its randomness follows `key`."""
-    ...
 
   def step(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
   ) -> tuple[State, dm_env.TimeStep]:
     """One step; `action` is an int32 scalar in [0, num_actions)."""
-    ...
 
   def metrics(self, state: State, params: Params) -> dict[str, jax.Array]:
     """Scalars by name about the episode so far; none by default."""
@@ -74,17 +72,14 @@ class Simulation(Environment, Protocol):
 
   def begin(self, key: jax.Array, params: Params) -> State:
     """The first state of an episode."""
-    ...
 
   def advance(
     self, key: jax.Array, state: State, action: jax.Array, params: Params
   ) -> tuple[State, jax.Array, jax.Array | bool]:
     """The next state, the reward, and whether the task has ended."""
-    ...
 
   def observe(self, state: State) -> jax.Array:
     """What the agent sees of a state."""
-    ...
 
   def reset(self, key: jax.Array, params: Params) -> tuple[State, dm_env.TimeStep]:
     """A new episode."""

@@ -341,11 +341,7 @@ def to_record(spec: EnvironmentSpec) -> dict[str, Any]:
 
 # By their names in records.
 _CLASSES = {
-  x.__name__: x
-  for x in (
-    *(dm_env.specs.Array, OneHotArray, StackedFrames, ImageWithState),
-    *(JoinedArrays, CategoricalImage),
-  )
+  x.__name__: x for x in (dm_env.specs.Array, OneHotArray, StackedFrames, *JOINING)
 }
 
 
