@@ -1,12 +1,7 @@
 """Atari games by name."""
 
 from explorax import notation
-from explorax.environments import (
-  atari57,
-  atari_profiles,
-  batched_types,
-  standard,
-)
+from explorax.environments import atari57, atari_profiles, batched_types, standard
 
 # For two players only: ale-py loads none of them, and ends the process on Combat.
 _TWO_PLAYERS = ("combat", "joust", "maze_craze", "warlords")

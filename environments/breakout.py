@@ -128,10 +128,7 @@ class Breakout(jax_types.Simulation):
       ball=jnp.stack([jnp.where(stays, state.ball[0], row), column]),
       trail=state.ball,
       velocity=jnp.stack(
-        [
-          jnp.where(stays, -down, down),
-          jnp.where(at_side ^ beside, -right, right),
-        ]
+        [jnp.where(stays, -down, down), jnp.where(at_side ^ beside, -right, right)]
       ),
       bricks=bricks,
       striking=at_brick,

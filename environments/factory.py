@@ -9,12 +9,7 @@ from typing import Any
 import dm_env
 
 from explorax import notation
-from explorax.environments import (
-  batched_types,
-  specs,
-  standard,
-  user_environments,
-)
+from explorax.environments import batched_types, specs, standard, user_environments
 
 
 def make(name: str, *, seed: int) -> standard.StandardEnvironment:

@@ -11,13 +11,7 @@ import numpy as np
 from gymnasium.envs import registration
 
 from explorax import notation
-from explorax.environments import (
-  errors,
-  minigrid_views,
-  settings,
-  specs,
-  standard,
-)
+from explorax.environments import errors, minigrid_views, settings, specs, standard
 
 # Packages that register environments, by the beginnings of their names: these need no
 # `package:` before the name, as in `gymnasium.make`.
@@ -30,7 +24,6 @@ ARRAYS = (
 
 # Wrappers that learn from what they see, or that show or record episodes.
 _STATEFUL = ("HumanRendering", "NormalizeObservation", "NormalizeReward", "RecordVideo")
-
 
 _RESET = "returns observation, info"
 _STEP = "returns observation, reward, terminated, truncated, info"

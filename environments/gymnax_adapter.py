@@ -229,9 +229,7 @@ class GymnaxEnvironment(jax_types.Environment):
     return dm_env.specs.Array(joined.shape, joined.dtype, "observation"), dtypes
 
 
-def adapt(
-  candidate: Any,
-) -> tuple[jax_types.Environment, jax_types.Params] | None:
+def adapt(candidate: Any) -> tuple[jax_types.Environment, jax_types.Params] | None:
   """(environment, parameters), if `candidate` has `reset` and `step`; else None.
 
   Args:
