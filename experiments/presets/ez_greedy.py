@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from explorax import exploration
@@ -11,26 +10,16 @@ from explorax.agents.targets import off_policy
 from explorax.experiments.presets import dqn, ngu, r2d2, rainbow, tdu, types
 
 _PAPER = "Dabney et al., 2021"
-_RAINBOW_DURATION = exploration.ZetaDuration(cap=100)  # Appendix C.
 # Appendix C: ε over the first 4 million frames, on top of Rainbow's noise.
 _EPSILON_ATARI = exploration.Linear(1.0, 0.01, steps=1_000_000)
-
-
-_EZ = types.Pair(
-  exploration.EzGreedy(epsilon=0.05), exploration.EzGreedy(epsilon=_EPSILON_ATARI)
+_EPSILON_GREEDY = types.Pair(
+  exploration.EpsilonGreedy(0.05), exploration.EpsilonGreedy(_EPSILON_ATARI)
 )
+_EZ = types.Pair(exploration.EzGreedy(0.05), exploration.EzGreedy(_EPSILON_ATARI))
 
-
-def _rainbow(rule: Callable[[exploration.Setting], exploration.Rule]) -> types.Pair:
-  """Rainbow with the rule of an ε."""
-  return rainbow.RAINBOW.replace(
-    exploration=types.Pair(rule(0.05), rule(_EPSILON_ATARI))
-  )
-
-
-_RAINBOW = _rainbow(exploration.EpsilonGreedy)
-_RAINBOW_EZ = _rainbow(
-  functools.partial(exploration.EzGreedy, duration=_RAINBOW_DURATION)
+_RAINBOW = rainbow.RAINBOW.replace(exploration=_EPSILON_GREEDY)
+_RAINBOW_EZ = rainbow.RAINBOW.replace(
+  exploration=_EZ.replace(duration=exploration.ZetaDuration(cap=100))  # Appendix C.
 )
 # Appendix C: no noise, no target network, and 5 steps.
 _RAINBOW_CTS = _RAINBOW.replace(
