@@ -41,8 +41,9 @@ def write(path: pathlib.Path, tree: Any, extra: Any) -> None:
     # np.savez leaves the archive open if the disk is full.
     with zipfile.ZipFile(file, "w") as archive:
       for name, leaf in arrays:
+        array = np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
         with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-          np.lib.format.write_array(entry, _plain(leaf), allow_pickle=False)
+          np.lib.format.write_array(entry, array, allow_pickle=False)
 
   output.write_whole(path, dump)
 
@@ -109,10 +110,6 @@ def _part(entry: Any) -> str:
 def _is_key(leaf: Any) -> bool:
   """Whether it is a typed random key."""
   return jnp.issubdtype(getattr(leaf, "dtype", float), jax.dtypes.prng_key)
-
-
-def _plain(leaf: Any) -> np.ndarray:
-  return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
 class Snapshot(NamedTuple):

@@ -301,11 +301,10 @@ def check_resumable(
       f"--output={path} already holds a run with other settings: "
       f"{'; '.join(changes[:5])}. Choose another --output, or these settings."
     )
-  ends = [
-    (requested.get(limit) or math.inf, recorded.get(limit) or math.inf)
+  return any(
+    (requested.get(limit) or math.inf) > (recorded.get(limit) or math.inf)
     for limit in ("episodes", "steps")
-  ]
-  return any(later > earlier for later, earlier in ends)
+  )
 
 
 def _differences(name: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

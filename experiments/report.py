@@ -71,7 +71,6 @@ def _report(flags: dict[str, Any], argv: list[str]) -> command.Work:
 
 def _write(directories: Sequence[str], to: pathlib.Path, asked: str) -> int:
   """Writes the page, and prints its tables of scores."""
-
   errors.check_installed("matplotlib")
   page = make(directories)
   page.add(f"```\n{asked}\n```")
@@ -98,11 +97,9 @@ def make(directories: Sequence[str]) -> "page_lib.Page":
     )
   labels = runs_lib.labels(runs)
   agents, envs = dict.fromkeys(labels), {run.problem for run in runs}
-  counts = (
-    summary.count(len(agents), "agent"),
-    summary.count(len(envs), "environment"),
-  )
-  page = page_lib.Page(" in ".join(counts))
+  num_agents = summary.count(len(agents), "agent")
+  num_envs = summary.count(len(envs), "environment")
+  page = page_lib.Page(f"{num_agents} in {num_envs}")
   names = ", ".join(map(page_lib.code, agents))
   page.add(f"{summary.count(len(runs), 'run')} of {names}.")
   page.add(*remarks)

@@ -204,10 +204,9 @@ def to_json(value: Any) -> Any:
   lacks, strings.
   """
   if _is_config(value):
-    fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    return {"class": type(value).__qualname__} | {
-      k: to_json(x) for k, x in fields.items()
-    }
+    fields = [field.name for field in dataclasses.fields(value)]
+    values = {name: to_json(getattr(value, name)) for name in fields}
+    return {"class": type(value).__qualname__, **values}
   if isinstance(value, tuple | list):
     return [to_json(item) for item in value]
   if callable(value):

@@ -113,25 +113,19 @@ def add_to(
     }
     rows += page_lib.estimates(scores, "return", columns, summary.number)
   page.add_table("Returns at the end of runs", rows, is_shown=True)
-  for comparison in comparisons:
+  trimmed_mean = functools.partial(scipy.stats.trim_mean, proportiontocut=0.25)
+  for env, steps, _, groups in comparisons:
+    curves = {agent: (steps, x.curves) for agent, x in groups.items()}
     page.add_picture(
-      f"return_{config.safe_name(comparison.env)}",
-      f"{comparison.env}: return against environment steps.",
-      functools.partial(_draw_curves, comparison, agents),
+      f"return_{config.safe_name(env)}",
+      f"{env}: return against environment steps.",
+      functools.partial(
+        page_lib.curves, env, curves, agents, ylabel="return", statistic=trimmed_mean
+      ),
     )
   if rows := _improvement_rows(comparisons, agents):
     page.add("## Probability of improvement", _IMPROVEMENT)
     page.add_table("Pairs of agents, the better one first", rows)
-
-
-def _draw_curves(comparison: Comparison, agents: Sequence[str]) -> drawing.Figure:
-  return page_lib.curves(
-    comparison.env,
-    {agent: (comparison.steps, x.curves) for agent, x in comparison.groups.items()},
-    agents,
-    ylabel="return",
-    statistic=functools.partial(scipy.stats.trim_mean, proportiontocut=0.25),
-  )
 
 
 def _improvement_rows(
