@@ -19,14 +19,7 @@ import jax
 from explorax import environments as environments_lib
 from explorax import notation
 from explorax.environments import atari57, atari_profiles
-from explorax.experiments import (
-  command,
-  errors,
-  output,
-  pool,
-  session,
-  signals,
-)
+from explorax.experiments import command, errors, output, pool, session, signals
 from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
 from explorax.experiments import settings as settings_lib

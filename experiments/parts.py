@@ -80,9 +80,7 @@ def resolve(
 
 @contextlib.contextmanager
 def opened(
-  config: config_lib.RunConfig,
-  objects: CallerObjects = NO_OBJECTS,
-  resumed_at: int = 0,
+  config: config_lib.RunConfig, objects: CallerObjects = NO_OBJECTS, resumed_at: int = 0
 ) -> Iterator[Parts]:
   """Creates the agent and the environments of a config from `resolve`.
 

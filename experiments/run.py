@@ -63,11 +63,7 @@ class Flags:
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the command and returns the exit code (see `command.main`)."""
   return command.main(
-    argv,
-    [config_lib.RunConfig, Flags],
-    _run,
-    introduction=_INTRODUCTION,
-    outro=_OUTRO,
+    argv, [config_lib.RunConfig, Flags], _run, introduction=_INTRODUCTION, outro=_OUTRO
   )
 
 

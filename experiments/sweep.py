@@ -122,7 +122,6 @@ def _sweep(flags: dict[str, Any], argv: list[str]) -> command.Work:
     raise errors.SetUpError("--score=evaluation is for runs with evaluations.")
   grid.check(configs)
   console = console_lib.Console(sys.stdout)
-
   directory = output.RunDirectory.create(folder)
 
   def work() -> int:

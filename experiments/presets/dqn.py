@@ -149,12 +149,7 @@ EPINET = PLAIN.replace(
 )
 
 PRESETS = (
-  preset(
-    "dqn",
-    "DQN with ε-greedy exploration",
-    BSUITE,
-    types.Pair(BSUITE_DQN, ATARI),
-  ),
+  preset("dqn", "DQN with ε-greedy exploration", BSUITE, types.Pair(BSUITE_DQN, ATARI)),
   preset(
     "double_dqn",
     "double DQN with ε-greedy exploration",
