@@ -36,6 +36,12 @@ class Callbacks:
       except StopTraining as stop:
         self.reason = self.reason or str(stop) or "no reason given"
 
+  def on_episodes(self, episodes: Sequence[Any]) -> None:
+    """Calls `on_episodes` of each object that has it, and `on_episode` of others."""
+    self.call("on_episodes", episodes)
+    for episode in episodes:
+      self.call("on_episode", episode)
+
 
 def make(name: str) -> Any:
   """What the class or function `module:name` of `--callback` makes.

@@ -112,11 +112,11 @@ class Session:
     began = time.monotonic() - earlier
     filmed = recorder.evaluation_environment
     parts = dataclasses.replace(self.parts, evaluation_environment=filmed)
-    told: dict[str, Any] = {
-      event: functools.partial(calls.call, event) for event in callbacks_lib.EVENTS
-    }
     hooks = common.Hooks(
-      **told,
+      on_log=functools.partial(calls.call, "on_log"),
+      on_episodes=calls.on_episodes,
+      on_evaluation=functools.partial(calls.call, "on_evaluation"),
+      on_checkpoint=functools.partial(calls.call, "on_checkpoint"),
       on_activity=shown.on_activity,
       on_failure=recorder.on_failure,
       stop=stop,

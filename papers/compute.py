@@ -80,7 +80,7 @@ def train(
   results = session.train(
     config_lib.RunConfig(**{**config, **run}),
     common.Hooks(
-      on_episode=record.add_episode,
+      on_episodes=lambda ended: [record.add_episode(episode) for episode in ended],
       on_evaluation=record.add_evaluation,
       ended=record.has_ended,
     ),

@@ -16,7 +16,6 @@ from explorax.experiments import errors, output
 from explorax.experiments.runners import common
 
 WANDB = "wandb"
-_NUMBER = "episode/number"  # The tag that only episodes have.
 # Seconds between two episodes in TensorBoard, which draws a thousand points of a curve
 # at most: a row takes 0.2 ms, and a run may end hundreds of episodes a second.
 _PERIOD = 0.005
@@ -82,11 +81,15 @@ class TensorBoard:
       started = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
       self._write(last_step + 1, session_log=started)
 
+  def is_due(self, row: Any) -> bool:
+    """Whether it takes the scalars of this row, after others."""
+    if isinstance(row, common.Episode):
+      if (now := time.monotonic()) < self._next:
+        return False
+      self._next = now + self._period
+    return True
+
   def __call__(self, scalars: Mapping[str, float], step: int, /) -> None:
-    if _NUMBER in scalars:
-      if time.monotonic() < self._next:
-        return
-      self._next = time.monotonic() + self._period
     values = [
       summary_pb2.Summary.Value(tag=tag, simple_value=value)
       for tag, value in scalars.items()
@@ -139,7 +142,7 @@ def scalars(
       "return": row.episode_return,
       f"return/{row.policy}": row.episode_return,
       "episode/length": row.episode_length,
-      _NUMBER: row.episode,
+      "episode/number": row.episode,
       "speed/learner_updates": row.learner_updates,
       "speed/steps_per_second": row.steps_per_second,
       **{f"metrics/{name}": value for name, value in row.metrics.items()},

@@ -3,7 +3,7 @@
 import collections
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from explorax.experiments import config as config_lib
 from explorax.experiments.recording import console as console_lib
@@ -57,9 +57,11 @@ class Progress:
   def on_log(self, row: common.LogRow) -> None:
     self._row = row
 
-  def on_episode(self, episode: common.Episode) -> None:
-    self._row, self._ended[episode.seed] = episode, episode.episode
-    self._returns.append(episode.episode_return)
+  def on_episodes(self, episodes: Sequence[common.Episode]) -> None:
+    for episode in episodes:
+      self._ended[episode.seed] = episode.episode
+      self._returns.append(episode.episode_return)
+    self._row = episodes[-1]
 
   def on_evaluation(self, evaluation: common.Evaluation) -> None:
     self._evaluation = evaluation.mean_return

@@ -81,25 +81,30 @@ class Recorder:
 
   def on_log(self, row: common.LogRow) -> None:
     """Records a row of the log."""
-    self._seeds[row.seed].write(rows.LEARNER, [row], row)
+    self._seeds[row.seed].write(rows.LEARNER, [row], [row])
 
-  def on_episode(self, episode: common.Episode) -> None:
-    """Records a training episode, and warns of what it shows, once in a run."""
-    seed = self._seeds[episode.seed]
-    metrics = bsuite_csv.continued(episode.metrics, seed.totals)
-    episode = episode._replace(metrics=metrics)
-    seed.write(rows.METRICS, [episode], episode)
-    for watch in seed.watches:
-      message = watch(episode)
-      if message and type(watch) not in self._has_warned:
-        self._has_warned.add(type(watch))
-        which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
-        console_lib.print_error(which + message)
+  def on_episodes(self, episodes: Sequence[common.Episode]) -> None:
+    """Records training episodes, and warns of what they show, once in a run."""
+    of_seeds: dict[int, list[common.Episode]] = {}
+    for episode in episodes:
+      seed = self._seeds[episode.seed]
+      if seed.totals:
+        metrics = bsuite_csv.continued(episode.metrics, seed.totals)
+        episode = episode._replace(metrics=metrics)
+      of_seeds.setdefault(episode.seed, []).append(episode)
+      for watch in seed.watches:
+        message = watch(episode)
+        if message and type(watch) not in self._has_warned:
+          self._has_warned.add(type(watch))
+          which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
+          console_lib.print_error(which + message)
+    for number, ended in of_seeds.items():
+      self._seeds[number].write(rows.METRICS, ended, ended)
 
   def on_evaluation(self, evaluation: common.Evaluation) -> None:
     """Records an evaluation."""
     seed = self._seeds[evaluation.seed]
-    seed.write(rows.EVALUATION, evaluation.episodes, evaluation)
+    seed.write(rows.EVALUATION, evaluation.episodes, [evaluation])
     if self._filmed is not None:
       self._filmed.on_evaluation(evaluation)
 
@@ -168,16 +173,17 @@ class _SeedRecorder:
     self.totals: Mapping[str, float] = {}
     if bsuite_csv.is_for(config):
       self.totals = bsuite_csv.last_totals(rows.read(path / rows.METRICS))
-    events = loggers.TensorBoard(path, last_step, config.num_seeds)
-    self._loggers: list[loggers.Logger] = [events, *users]
+    self._events = loggers.TensorBoard(path, last_step, config.num_seeds)
+    self._loggers: list[Any] = [self._events, *users]
 
-  def write(self, name: str, new: Sequence[Any], event: Any) -> None:
-    """Appends rows to the file `name`, and passes their event to the loggers."""
-    for row in new:
-      self._files[name](row)
-    scalars = loggers.scalars(event)
-    for logger in self._loggers:
-      logger(scalars, event.env_steps)
+  def write(self, name: str, new: Sequence[Any], events: Sequence[Any]) -> None:
+    """Appends rows to the file `name`, and passes their events to the loggers."""
+    self._files[name](*new)
+    for event in events:
+      if due := [x for x in self._loggers if x is not self._events or x.is_due(event)]:
+        scalars = loggers.scalars(event)
+        for logger in due:
+          logger(scalars, event.env_steps)
 
   def close(self, params: Any) -> None:
     """Closes files and loggers, and saves the weights, unless they are None."""

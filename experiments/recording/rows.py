@@ -34,7 +34,7 @@ Rows = Mapping[str, np.ndarray]  # Column → values `[N]`.
 
 
 class CsvFile:
-  """Appends rows of a runner to a file, each at once.
+  """Appends rows of a runner to a file, all of a call at once.
 
   The first row determines the columns: those of `COLUMNS`, its metrics, and those that
   later rows may have, as the learner's after its first update. Missing cells are empty.
@@ -66,27 +66,31 @@ class CsvFile:
     with output.write_errors(path):
       if last_step is not None and not is_new:
         self._header = _cut(path, last_step)
-      # A row is in the file once it is written, even if the process is killed.
       mode = "w" if is_new else "a"
-      self._file = open(path, mode, buffering=1, newline="", encoding="utf-8")  # noqa: SIM115
+      self._file = open(path, mode, newline="", encoding="utf-8")  # noqa: SIM115
     self._writer = csv.writer(self._file, lineterminator="\n")
     self._known = {*self._header}  # Metrics with a column, or with a warning.
 
-  def __call__(self, row: Any) -> None:
-    """Appends a row of a runner; warns of a metric without a column, and omits it."""
-    cells = {name: f"{value:.9g}" for name, value in row.metrics.items()}
+  def __call__(self, *rows: Any) -> None:
+    """Appends rows of a runner; warns of a metric without a column, and omits it."""
     with output.write_errors(self.path):
-      if not self._header:
-        self._begin(cells)
-      for name in COLUMNS[self.path.name]:
-        cells[name] = getattr(row, name)
-      self._writer.writerow([cells.get(name, "") for name in self._header])
-    if new := cells.keys() - self._known:
+      if not self._header and rows:
+        self._begin(rows[0].metrics)
+      self._writer.writerows(map(self._cells, rows))
+      self._file.flush()  # They are in the file, even if the process is killed.
+
+  def _cells(self, row: Any) -> list[Any]:
+    cells = {name: f"{value:.9g}" for name, value in row.metrics.items()}
+    if not cells.keys() <= self._known:
+      new = cells.keys() - self._known
       self._known |= new
       console.print_error(
         f"{self.path.name} has no column for {', '.join(sorted(new))}, which was not "
         "in its first row; report every metric from the first episode on."
       )
+    first = COLUMNS[self.path.name]
+    of_metrics = [cells.get(name, "") for name in self._header[len(first) :]]
+    return [getattr(row, name) for name in first] + of_metrics
 
   def close(self) -> None:
     """Closes the file, which has a header even if it has no row."""

@@ -5,7 +5,7 @@ import dataclasses
 import fractions
 import math
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import dm_env
@@ -109,7 +109,8 @@ class Hooks:
     on_activity: with what the run does next, and the environment steps so far, before
       each piece of it.
     on_log: every `log_every` environment steps.
-    on_episode, on_evaluation: after each of them.
+    on_episodes: with those that have ended, after the step or report.
+    on_evaluation: after each of them.
     on_checkpoint: after each of them, with its directory and the environment steps.
     on_failure: when an exception ends the run, with the last good weights of each seed.
     stop: after each step, or report; True interrupts the run.
@@ -121,7 +122,7 @@ class Hooks:
 
   on_activity: Callable[[str, int], None] = lambda activity, env_steps: None
   on_log: Callable[[LogRow], None] = lambda row: None
-  on_episode: Callable[[Episode], None] = lambda episode: None
+  on_episodes: Callable[[Sequence[Episode]], None] = lambda episodes: None
   on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None
   on_checkpoint: Callable[[pathlib.Path, int], None] = lambda path, env_steps: None
   on_failure: Callable[[list[types.Params]], None] = lambda weights: None

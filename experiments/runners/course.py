@@ -65,22 +65,18 @@ class Run(abc.ABC):
   Attributes:
     clock: of the steps.
     episodes: number of finished episodes of each seed.
+    ended: those that are not reported yet.
     resumed_at: environment steps of the checkpoint; 0 for a new run.
   """
 
-  def __init__(
-    self,
-    agent: types.Agent,
-    config: config_lib.RunConfig,
-    on_episode: Callable[[common.Episode], None],
-  ):
+  def __init__(self, agent: types.Agent, config: config_lib.RunConfig):
     """Starts with all counters at zero."""
     self._agent = agent
     self._config = config
-    self._on_episode = on_episode
     self.resumed_at = 0
     self.clock = Clock()
     self.episodes = [0] * config.num_seeds
+    self.ended: list[common.Episode] = []
 
   @property
   @abc.abstractmethod
@@ -172,12 +168,12 @@ class Run(abc.ABC):
   def _count_episode(
     self, index: int, *, env_steps: int, policy: int, **columns: Any
   ) -> None:
-    """Counts and reports an ended episode of a seed.
+    """Counts an ended episode of a seed, which is then to be reported.
 
     `policy` is the index of the policy that acted; `columns` are of `common.Episode`.
     """
     self.episodes[index] += 1
-    self._on_episode(
+    self.ended.append(
       common.Episode(
         episode=self.episodes[index],
         env_steps=env_steps,
@@ -252,7 +248,12 @@ class RunControl:
     """
     run, checkpoints = self._run, self._hooks.checkpoints
     while self._continues():
-      run.advance()
+      try:
+        run.advance()
+      finally:  # An error loses none.
+        ended, run.ended = run.ended, []
+        if ended:
+          self._hooks.on_episodes(ended)
       if common.has_passed(self._config.log_every, self._logged_at, run.env_steps):
         self._logged_at = run.env_steps
         for row in run.log_rows():

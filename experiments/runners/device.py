@@ -8,7 +8,7 @@ turns.
 
 import math
 import types as python_types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import dm_env
@@ -70,7 +70,7 @@ def run(
   seeds = config.seeds
   device: DeviceRun
   if isinstance(environment, batched_types.BatchedEnvironment):
-    device = SteppedRun(agent, environment, config, hooks.on_episode)
+    device = SteppedRun(agent, environment, config)
   else:
     functions, shared = pure(environment)
     has_axis, num_envs = len(params) > 1, config.num_envs or 1
@@ -81,7 +81,7 @@ def run(
     if has_axis:
       arrays = jax.tree.map(lambda *x: jnp.stack(x), *params)
     own = [(functions, x) for x in params]
-    device = ScannedRun(agent, program, arrays, own, config, hooks.on_episode)
+    device = ScannedRun(agent, program, arrays, own, config)
   return course.RunControl(device, config, hooks, evaluation_environment).train()
 
 
@@ -135,13 +135,12 @@ class DeviceRun(course.Run):
     num_envs: int,
     state: device_program.State,
     config: config_lib.RunConfig,
-    on_episode: Callable[[common.Episode], None],
   ):
     """Starts with all counters at zero.
 
     `state` has a leading axis of seeds if there is more than one.
     """
-    super().__init__(agent, config, on_episode)
+    super().__init__(agent, config)
     self._seeds = config.seeds
     self._num_envs = num_envs
     self.state = state
@@ -149,6 +148,7 @@ class DeviceRun(course.Run):
     self.updates = 0
     self.empty_steps = 0
     self.metrics: list[dict[str, float]] = [{} for _ in self._seeds]
+    self._has_bonus = "r_int" in agent.replay.extras
 
   @property
   def env_steps(self) -> int:
@@ -240,19 +240,23 @@ class DeviceRun(course.Run):
     step: int,
     updates: int,
     ended: device_program.Episodes,
-    metrics: Mapping[str, Any],
+    row: int,
+    metrics: dict[str, float],
   ) -> None:
-    """Reports an episode of a seed that ended at this step, from 1."""
-    if "r_int" in self._agent.replay.extras:
-      metrics = {"intrinsic_return": ended.intrinsic, **metrics}
+    """Counts the episode in a row of `ended`, of a seed, at this step, from 1.
+
+    `metrics` are the learner's and the environment's.
+    """
+    if self._has_bonus:
+      metrics = {"intrinsic_return": ended.intrinsic[row], **metrics}
     self._count_episode(
       index,
       env_steps=step * self._num_envs,
-      episode_return=sum(map(float, ended.episode_return)),
-      episode_length=int(ended.length),
-      policy=int(ended.policy),
+      episode_return=ended.episode_return.value[row] + ended.episode_return.rest[row],
+      episode_length=ended.length[row],
+      policy=ended.policy[row],
       learner_updates=updates,
-      metrics=_floats(metrics),
+      metrics=metrics,
     )
 
   def _store_metrics(self, update: device_program.Update, before: int = 0) -> None:
@@ -286,12 +290,11 @@ class ScannedRun(DeviceRun):
     params: jax_types.Params,
     own: Sequence[tuple[jax_types.Environment, jax_types.Params]],
     config: config_lib.RunConfig,
-    on_episode: Callable[[common.Episode], None],
   ):
     seeds = config.seeds
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
     state = program.init(keys if len(seeds) > 1 else keys[0], params)
-    super().__init__(agent, program.num_envs, state, config, on_episode)
+    super().__init__(agent, program.num_envs, state, config)
     self._program = program
     self._own = own
 
@@ -359,17 +362,16 @@ class ScannedRun(DeviceRun):
     if len(self._seeds) == 1:
       log = jax.tree.map(lambda x: x[:, None], log)
     program, places = self._program, np.nonzero(log.episodes.ended)
-    ended = jax.tree.map(lambda x: x[places], log.episodes)
-    newest = jax.tree.map(lambda x: x[places[:2]], log.update)
-    leaves, structure = jax.tree.flatten((*places[:2], ended, newest))
-    for values in zip(*(leaf.tolist() for leaf in leaves), strict=True):
-      index, seed, episode, update = jax.tree.unflatten(structure, values)
-      of_learner = update.metrics if update.number else metrics[seed]
+    ended, newest = jax.tree.map(lambda x: x[places[: x.ndim]].tolist(), log)
+    for row, (index, seed) in enumerate(np.transpose(places[:2]).tolist()):
+      of_learner = metrics[seed]
+      if newest.number[row]:
+        of_learner = _row(newest.metrics, row)
       step, made = index + 1, updates
       if self.updates > updates:  # Those of its own round are already made.
         made += step // program.steps_per_round * program.updates_per_round
-      metrics_then = {**of_learner, **episode.metrics}
-      self._report(seed, steps + step, made, episode, metrics_then)
+      then = of_learner | _row(ended.metrics, row)
+      self._report(seed, steps + step, made, ended, row, then)
 
 
 class SteppedRun(DeviceRun):
@@ -388,13 +390,12 @@ class SteppedRun(DeviceRun):
     agent: types.Agent,
     environment: batched_types.BatchedEnvironment,
     config: config_lib.RunConfig,
-    on_episode: Callable[[common.Episode], None],
   ):
     num_envs = environment.num_envs
     most = _max_steps(config, num_envs)
     self._program = device_program.make_stepped(agent, num_envs, most)
     state = self._program.init(jax.random.PRNGKey(config.seed), environment.reset())
-    super().__init__(agent, num_envs, state, config, on_episode)
+    super().__init__(agent, num_envs, state, config)
     self._environment = environment
     self._pace, self._due = common.Pace(agent.replay), 0  # Updates.
     self._update = self._program.no_update(self.state)
@@ -474,11 +475,10 @@ class SteppedRun(DeviceRun):
       return False
     self.state, ended = self._program.end_episodes(self.state, step.first_frames)
     self.check_finite()
-    ended = jax.device_get(ended)
-    for env in np.flatnonzero(step.last):
-      of_env = jax.tree.map(lambda x, env=env: x[env], ended)
-      metrics = {**self.metrics[0], **step.metrics[int(env)]}
-      self._report(0, self.steps, self.updates, of_env, metrics)
+    ended = jax.tree.map(lambda x: x.tolist(), jax.device_get(ended))
+    for env in np.flatnonzero(step.last).tolist():
+      metrics = {**self.metrics[0], **_floats(step.metrics[env])}
+      self._report(0, self.steps, self.updates, ended, env, metrics)
     return True
 
   def check_finite(self) -> None:
@@ -489,3 +489,7 @@ class SteppedRun(DeviceRun):
 
 def _floats(metrics: Mapping[str, Any]) -> dict[str, float]:
   return {name: float(value) for name, value in metrics.items()}
+
+
+def _row(columns: Mapping[str, list[Any]], row: int) -> dict[str, float]:
+  return {name: float(values[row]) for name, values in columns.items()}

@@ -193,7 +193,7 @@ class DistributedRun(local.LocalRun):
     config: config_lib.RunConfig,
     hooks: common.Hooks,
   ):
-    super().__init__(agent, [], replay, config, hooks.on_episode)
+    super().__init__(agent, [], replay, config)
     self._agent_and_make = ray.cloudpickle.dumps((agent, hooks.make_environment))
     self._num_envs, self._num_actors = config.num_envs or 1, config.num_actors or 1
     self._writers = [

@@ -4,7 +4,7 @@ With `num_envs` it acts in several environments with one inference for all of th
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import dm_env
@@ -57,7 +57,7 @@ def run(
     replay = make_replay(agent, config, hooks)
     stack.callback(replay.close)
     training = _environments(environment, config, hooks, stack)
-    local = LocalRun(agent, training, replay, config, hooks.on_episode)
+    local = LocalRun(agent, training, replay, config)
     return course.RunControl(local, config, hooks, evaluation_environment).train()
 
 
@@ -100,9 +100,8 @@ class LocalRun(course.Run):
     environments: list[dm_env.Environment],
     replay: builder_lib.Replay,
     config: config_lib.RunConfig,
-    on_episode: Callable[[common.Episode], None],
   ):
-    super().__init__(agent, config, on_episode)
+    super().__init__(agent, config)
     builder = builder_lib.Builder(agent)
     self._actor_key, learner_key = jax.random.split(jax.random.PRNGKey(config.seed))
     self._builder = builder

@@ -91,16 +91,15 @@ def run(
       hooks.on_log(common.LogRow(**columns(), metrics={}))
     if timestep.last():
       episodes += 1
-      hooks.on_episode(
-        common.Episode(
-          **columns(),
-          episode=episodes,
-          episode_return=tracker.episode_return,
-          episode_length=tracker.length,
-          policy="policy",
-          metrics=environments.episode_metrics(environment),
-        )
+      episode = common.Episode(
+        **columns(),
+        episode=episodes,
+        episode_return=tracker.episode_return,
+        episode_length=tracker.length,
+        policy="policy",
+        metrics=environments.episode_metrics(environment),
       )
+      hooks.on_episodes([episode])
   result = common.Result(
     weights=None,
     env_steps=env_steps,

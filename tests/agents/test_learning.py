@@ -1,6 +1,7 @@
 """Deep exploration solves Deep Sea."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
@@ -23,14 +24,15 @@ def test_deep_exploration_solves_it(name, changes):
   rule = environments.solved_rule(ENV)
   assert rule is not None
 
-  def on_episode(episode: common.Episode) -> None:
-    rule.add_episode(episode.episode, episode.metrics)
+  def on_episodes(episodes: Sequence[common.Episode]) -> None:
+    for episode in episodes:
+      rule.add_episode(episode.episode, episode.metrics)
 
   local.run(
     preset.make_agent(config, environments.spec(environment)),
     environment,
     config_lib.RunConfig(replay="memory", episodes=300),
-    common.Hooks(on_episode=on_episode, stop=lambda: rule.solved_episode is not None),
+    common.Hooks(on_episodes=on_episodes, stop=lambda: rule.solved_episode is not None),
   )
   # The first episode at which the average regret is below 0.9, as bsuite has it.
   assert rule.solved_episode is not None and rule.solved_episode > 20

@@ -39,7 +39,7 @@ def report(make_episode):
     shown.on_activity(common.COMPILING + common.ACTING, 0)
     for number in range(1, episodes + 1):
       now += 2.0
-      shown.on_episode(make_episode(number))
+      shown.on_episodes([make_episode(number)])
       shown.on_activity(common.ACTING, 10 * number)
     return drawn(stream.getvalue())
 

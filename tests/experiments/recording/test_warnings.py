@@ -42,8 +42,8 @@ def test_a_run_of_several_seeds_warns_once(make_episode, tmp_path, capsys):
   for number in range(1, 4):
     for seed in (1, 2):
       metrics = {"q": -999.0 * seed, "q_bound": 20.0}
-      made.on_episode(
-        make_episode(number, learner_updates=600 * number, metrics=metrics, seed=seed)
+      made.on_episodes(
+        [make_episode(number, learner_updates=600 * number, metrics=metrics, seed=seed)]
       )
   made.finish(summary.End("interrupted", 1.0), {})
   warning = capsys.readouterr().err

@@ -15,7 +15,7 @@ from explorax.agents.bonuses import ngu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.wiring import learner as learner_lib
-from explorax.environments import gridworld, jax_adapter
+from explorax.environments import gridworld, jax_adapter, jax_types
 from explorax.experiments import config as config_lib
 from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import common, course, device, device_program
@@ -147,9 +147,31 @@ def test_one_program_serves_any_number_of_steps(caplog):
   assert "Compiling" in caplog.text
 
 
+def test_programs_for_accelerators_do_the_same(monkeypatch):
+  """Without branches and loops of unknown length, for two seeds."""
+  agent = make_agent(dataclasses.replace(DQN, priority_exponent=0.6))
+
+  def outcome():
+    program = device_program.ScannedProgram(agent, GRIDWORLD, 2, 2)
+    keys = jax.random.split(jax.random.PRNGKey(0), 2)
+    state, filled = program.act(program.init(keys, PARAMS), 120)
+    state, log, update = program.learn(state, 30)
+    seen = jax.device_get((filled, log))
+    ended = [jax.tree.map(lambda x, e=x.episodes.ended: x[e], x.episodes) for x in seen]
+    return jax.device_get((state, update, ended))
+
+  expected = outcome()
+  monkeypatch.setattr(jax_types, "may_branch", lambda: False)
+  jax.tree.map(
+    lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6),
+    outcome(),
+    expected,
+  )
+
+
 def test_reports_every_episode():
   agent, told = make_agent(NGU), []
-  (result,) = train(agent, episodes=10, on_episode=told.append)
+  (result,) = train(agent, episodes=10, on_episodes=told.extend)
   assert result.env_steps == 220 and not result.interrupted  # The second report.
   assert result.episodes == len(told) > 220 // 13
   assert [e.episode for e in told] == list(range(1, len(told) + 1))
@@ -231,7 +253,7 @@ def test_each_seed_has_parameters_of_its_own():
     seeds=[5, 6],
     episodes=5,
     eval_episodes=5,
-    on_episode=lambda e: lengths[e.seed].add(e.episode_length),
+    on_episodes=lambda es: [lengths[e.seed].add(e.episode_length) for e in es],
     on_evaluation=on_evaluation,
     **LIMITS,
   )

@@ -190,7 +190,7 @@ def test_resumes_from_a_checkpoint_at_the_start_of_episodes(tmp_path):
     restored = checkpoint.recover(tmp_path)
     kept = checkpoint.Checkpointer(tmp_path, restored, with_replay=True, every=50)
     config = config_lib.RunConfig(runner="device", steps=120, eval_episodes=0)
-    hooks = common.Hooks(on_episode=episodes.append, checkpoints=kept, **hooks)
+    hooks = common.Hooks(on_episodes=episodes.extend, checkpoints=kept, **hooks)
     (result,) = device.run(agent, batch, config, hooks)
     return result
 

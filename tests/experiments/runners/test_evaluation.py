@@ -95,7 +95,7 @@ def test_evaluations_leave_training_alone_and_use_its_weights(train, bits):
   results, histories = [], []
   for extra in ({}, evaluates):
     seen: list[Any] = []
-    results.append(train(choice(), on_episode=seen.append, **extra, **changes))
+    results.append(train(choice(), on_episodes=seen.extend, **extra, **changes))
     histories.append([(e.episode_return, e.env_steps, e.metrics) for e in seen])
   assert bits(results[0].weights) == bits(results[1].weights)
   assert histories[0][1:] == histories[1][1:] and len(histories[0]) == 6

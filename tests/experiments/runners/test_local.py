@@ -39,7 +39,7 @@ def test_a_seed_repeats_to_the_bit(train, bits):
   weights = []
   for seed in (1, 1, 2):
     episodes: list[common.Episode] = []
-    result = train(fakes.fake_choice(), seed=seed, on_episode=episodes.append, dqn=TDU)
+    result = train(fakes.fake_choice(), seed=seed, on_episodes=episodes.extend, dqn=TDU)
     weights.append(bits(result.weights))
     histories.append([(e.episode_return, e.policy, e.metrics) for e in episodes])
   assert weights[0] == weights[1] and histories[0][1:] == histories[1][1:]
@@ -51,7 +51,7 @@ def test_counts_of_an_episode(train):
   # Row 4, the last one of the first window, is there with the fifth step; it ends the
   # episode, and all five windows are padded to the end.
   dqn = {"n_step": 4, "min_replay_size": 1}
-  result = train(fakes.fake(), episodes=3, on_episode=episodes.append, dqn=dqn)
+  result = train(fakes.fake(), episodes=3, on_episodes=episodes.extend, dqn=dqn)
   counts = [(e.episode, e.env_steps, e.episode_length) for e in episodes]
   assert counts == [(1, 5, 5), (2, 10, 5), (3, 15, 5)]
   assert [e.episode_return for e in episodes] == [5.0] * 3
@@ -108,7 +108,7 @@ def test_several_environments_share_steps_and_inference():
     agent,
     first,
     config_lib.RunConfig(num_envs=3, steps=29, replay="memory", log_every=10),
-    common.Hooks(make_environment=make, on_episode=ended.append, on_log=logged.append),
+    common.Hooks(make_environment=make, on_episodes=ended.extend, on_log=logged.append),
   )
   # The last one is made after training.
   assert made == [("first", 0), ("training", 1), ("training", 2), ("evaluation", 0)]

@@ -91,7 +91,7 @@ def test_the_loop_is_bsuites():
   agent = random_agent.Random(theirs.action_spec(), seed=5)
   experiment.run(agent, Watching(), num_episodes=6)
   episodes = []
-  hooks = common.Hooks(on_episode=episodes.append)
+  hooks = common.Hooks(on_episodes=episodes.extend)
   _train("bsuite.baselines.random:default_agent", seed=5, hooks=hooks, episodes=6)
   assert [episode.episode_return for episode in episodes] == returns
 
