@@ -78,10 +78,7 @@ def _follow(
 
 @checks.arguments(q="float [K, A]")
 def thompson(
-  key: jax.Array,
-  q: jax.Array,
-  state: ThompsonState,
-  period_steps: int | None = None,
+  key: jax.Array, q: jax.Array, state: ThompsonState, period_steps: int | None = None
 ) -> tuple[jax.Array, ThompsonState]:
   """Follows one member greedily, ties at random, until another is drawn.
 

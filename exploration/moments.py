@@ -138,11 +138,7 @@ def over_deviation(moments: Moments, values: jax.Array, power: int = 1) -> jax.A
 
 @checks.arguments(values="float [...]")
 def normalise(
-  moments: Moments,
-  values: jax.Array,
-  *,
-  centre: bool = True,
-  min_std: float = 1e-8,
+  moments: Moments, values: jax.Array, *, centre: bool = True, min_std: float = 1e-8
 ) -> jax.Array:
   """`(values − mean) / std`, or `values / std` where `centre` is False.
 

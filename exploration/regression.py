@@ -58,10 +58,7 @@ def init_regression(num_features: int) -> Regression:
 
 
 def update_regression(
-  regression: Regression,
-  features: jax.Array,
-  targets: jax.Array,
-  decay: chex.Numeric,
+  regression: Regression, features: jax.Array, targets: jax.Array, decay: chex.Numeric
 ) -> Regression:
   """Adds a batch; a batch from t updates ago has the weight `decay`ᵗ.
 

@@ -81,6 +81,8 @@ class Policy(Base, abc.ABC):
 class Score(Policy):
   """A rule that ranks the actions, and takes the best."""
 
+  ties = "random"  # See `selection.greedy_probs`.
+
   @abc.abstractmethod
   def score(
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
@@ -91,7 +93,7 @@ class Score(Policy):
     self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
   ) -> tuple[jax.Array, Any]:
     scores, state = self.score(key, q, state, env_steps)
-    return selection.greedy_probs(scores), state
+    return selection.greedy_probs(scores, self.ties), state
 
 
 class Wrapper(Base):

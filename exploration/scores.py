@@ -45,12 +45,6 @@ class Greedy(rules.Score):
     last = None if self.num_members is None else self.first + self.num_members
     return selection.mean_over_members(q[self.first : last]), state
 
-  def probs(
-    self, key: jax.Array, q: jax.Array, state: Any, env_steps: jax.Array
-  ) -> tuple[jax.Array, Any]:
-    scores, state = self.score(key, q, state, env_steps)
-    return selection.greedy_probs(scores, self.ties), state
-
 
 @dataclasses.dataclass(frozen=True)
 class MajorityVote(rules.Score):

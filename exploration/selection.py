@@ -6,12 +6,14 @@ the same parts: scores of actions, their probabilities (`greedy_probs`,
 `boltzmann_probs`), and `draw`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from explorax.exploration import sums
 from explorax.losses import checks
 
 TIES = ("random", "first")  # How the greedy policy breaks ties.
@@ -48,7 +50,7 @@ def draw(key: jax.Array, probs: jax.Array, epsilon: chex.Numeric = 0.0) -> Choic
   # One draw of three numbers costs a third of three draws, and runs in each step.
   explore_draw, uniform_draw, policy_draw = jax.random.uniform(key, (3,), jnp.float32)
   uniform_action = jnp.floor(uniform_draw * num_actions).astype(jnp.int32)
-  cumulative = jnp.cumsum(probs)
+  cumulative = sums.cumulative(probs)
   policy_action = jnp.sum(cumulative <= policy_draw * cumulative[-1])
   # Rounding must not select a trailing action of probability 0.
   last = jnp.max(jnp.where(probs > 0.0, jnp.arange(num_actions), 0))
@@ -78,15 +80,23 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
     float32 `[A]`.
   """
   scores = jax.lax.stop_gradient(scores)
-  actions = jnp.arange(scores.shape[0])
+  is_action = jnp.eye(scores.shape[0], dtype=bool)
   if ties == "first":
-    return (actions == jnp.argmax(scores)).astype(jnp.float32)
-  # A compiler may recompute scores where they are used, with different rounding: they
-  # need not equal their own maximum then. A sort is computed only once.
-  ordered, order = jax.lax.sort((scores, actions), num_keys=1)
-  tied = ordered == ordered[-1]
-  is_greatest = jnp.any((order[None, :] == actions[:, None]) & tied[None, :], axis=1)
-  return is_greatest.astype(jnp.float32) / jnp.sum(tied)
+    return is_action[jnp.argmax(scores)].astype(jnp.float32)
+  # Not `scores == max(scores)`: a compiler may recompute scores where they are used,
+  # with different rounding. Each row of this reduction compares numbers of its own.
+  is_float = jnp.issubdtype(scores.dtype, jnp.floating)
+  least = jnp.array(-jnp.inf if is_float else jnp.iinfo(scores.dtype).min, scores.dtype)
+  rows = jnp.broadcast_to(scores, is_action.shape), is_action
+  _, is_greatest = jax.lax.reduce(rows, (least, np.False_), _greater, (1,))
+  probs = is_greatest.astype(jnp.float32)
+  return probs / jnp.sum(probs)
+
+
+def _greater(a: Any, b: Any) -> Any:
+  """(The greater score, whether the action is among those that have it)."""
+  (x, in_a), (y, in_b) = a, b
+  return jnp.maximum(x, y), (in_a & ~(x < y)) | (in_b & ~(y < x))
 
 
 @checks.arguments(scores="number [A]", temperature="number []")

@@ -11,11 +11,7 @@ from explorax.losses.ensembles import (
   q_uncertainty,
   tdu_bonus,
 )
-from explorax.losses.multi_step import (
-  expected_sarsa_lambda,
-  n_step_q,
-  peng_q_lambda,
-)
+from explorax.losses.multi_step import expected_sarsa_lambda, n_step_q, peng_q_lambda
 from explorax.losses.novelty import (
   disagreement,
   forward_dynamics,
@@ -41,11 +37,7 @@ from explorax.losses.q_learning import (
 )
 from explorax.losses.returns import non_markov_returns, off_policy_returns
 from explorax.losses.successor import successor_features
-from explorax.losses.transforms import (
-  TxPair,
-  identity_pair,
-  signed_hyperbolic_pair,
-)
+from explorax.losses.transforms import TxPair, identity_pair, signed_hyperbolic_pair
 
 __all__ = [
   "TxPair",

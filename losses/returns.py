@@ -62,10 +62,7 @@ def off_policy_returns(
     return g_tm1, g_tm1
 
   _, returns = jax.lax.scan(
-    step,
-    one_step[-1],
-    (one_step[:-1], decay[:-1], q_a_t[:-1]),
-    reverse=True,
+    step, one_step[-1], (one_step[:-1], decay[:-1], q_a_t[:-1]), reverse=True
   )
   return jnp.concatenate([returns, one_step[-1:]])
 

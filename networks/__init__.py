@@ -26,12 +26,7 @@ from explorax.networks.recurrent import (
 )
 from explorax.networks.rnd import make_random_features, make_rnd_networks
 from explorax.networks.torsos import TORSOS, make_torso, resolve_torso
-from explorax.networks.types import (
-  Ensemble,
-  EnsembleParams,
-  Network,
-  RNDNetworks,
-)
+from explorax.networks.types import Ensemble, EnsembleParams, Network, RNDNetworks
 
 __all__ = [
   "LSTM",

@@ -96,9 +96,5 @@ def by_patches(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
 
 def _directly(images: jax.Array, w: jax.Array, stride: int) -> jax.Array:
   return jax.lax.conv_general_dilated(
-    images,
-    w,
-    (stride, stride),
-    "VALID",
-    dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    images, w, (stride, stride), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
   )
