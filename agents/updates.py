@@ -144,9 +144,7 @@ def finish(
 
 
 def q_bound(
-  max_abs_reward: jax.Array,
-  discount: float,
-  tx: losses.TxPair = losses.identity_pair,
+  max_abs_reward: jax.Array, discount: float, tx: losses.TxPair = losses.identity_pair
 ) -> dict[str, jax.Array]:
   """The metric `q_bound` = h(R / (1 − γ)), which no value exceeds under any policy.
 

@@ -114,7 +114,9 @@ class GridWorld(ranges.Checked, jax_types.Simulation):
 
     # Without noise nothing is drawn: drawing takes most of a step's time.
     is_noisy = jax_types.any_in_batch(jnp.asarray(params.noise) > 0.0)
-    direction = jax.lax.cond(is_noisy, disturb, lambda: jnp.asarray(action, jnp.int32))
+    direction = jax_types.branch(
+      is_noisy, disturb, lambda: jnp.asarray(action, jnp.int32)
+    )
     position = jnp.where(free[direction], targets[direction], state.position)
     at_goal = jnp.all(position == jnp.asarray(params.goal, jnp.int32))
     trapped = cells[position[0], position[1]] == grid_maps.TRAP

@@ -255,9 +255,7 @@ def _target_range(
   }
 
 
-def make_optimizer(
-  config: config_lib.QConfig,
-) -> optax.GradientTransformationExtraArgs:
+def make_optimizer(config: config_lib.QConfig) -> optax.GradientTransformationExtraArgs:
   rate, eps = config.learning_rate, config.optimizer_eps
   if config.optimizer == "adam":
     optimizer = updates.adam(rate, b2=config.adam_b2, eps=eps)

@@ -33,8 +33,7 @@ def window_priorities(
 
 
 def make_initial_priority(
-  config: config_lib.QConfig,
-  bonus: bonus_types.IntrinsicReward | None,
+  config: config_lib.QConfig, bonus: bonus_types.IntrinsicReward | None
 ) -> types.InitialPriority:
   """The priorities of new windows: the learner's function of the actor's values.
 

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 
 from explorax.agents import types
 from explorax.agents.replay import packing, windows
+from explorax.environments import jax_types
+from explorax.exploration import sums
 
 Columns = Mapping[str, jax.Array]
 
@@ -60,12 +62,7 @@ def drop_open_episodes(state: State) -> State:
 class DeviceReplay:
   """The functions of an agent's replay in `num_envs` environments."""
 
-  def __init__(
-    self,
-    agent: types.Agent,
-    num_envs: int,
-    max_steps: int | None = None,
-  ):
+  def __init__(self, agent: types.Agent, num_envs: int, max_steps: int | None = None):
     """Prepares the functions; `init` makes the arrays.
 
     With `max_steps` batches are the same; those by priority only in distribution, as
@@ -273,7 +270,7 @@ class DeviceReplay:
       )
       return initial_priority(rows, start == 0)
 
-    return jax.lax.cond(jnp.any(where), compute, lambda: ones)
+    return jax_types.branch(jnp.any(where), compute, lambda: ones)
 
 
 @jax.custom_batching.custom_vmap
@@ -309,7 +306,7 @@ def draw_uniformly(
   """
   total = jnp.sum(counts)
   number = jax.random.randint(key, (batch_size,), 0, jnp.maximum(total, 1), jnp.int32)
-  until = jnp.cumsum(counts)
+  until = sums.cumulative(counts)
   env = jnp.searchsorted(until, number, side="right", method="scan_unrolled")
   slot = number - (until - counts)[env]
   probabilities = jnp.broadcast_to(1.0 / total, (batch_size,)).astype(jnp.float32)

@@ -27,9 +27,7 @@ class ActorState(NamedTuple):
 
 
 def make_actor(
-  config: config_lib.SuccessorConfig,
-  features: features_lib.Features,
-  evaluation: bool,
+  config: config_lib.SuccessorConfig, features: features_lib.Features, evaluation: bool
 ) -> types.ActorCore:
   """The ActorCore of a config; for evaluation w is the posterior's mean.
 

@@ -272,7 +272,7 @@ class DeviceAgent:
     if core.copy_target is None:
       return state
     is_due, copy = number % core.target_period == 0, lift(core.copy_target)
-    learner = jax.lax.cond(is_due, copy, lambda same: same, state.learner)
+    learner = jax_types.branch(is_due, copy, lambda same: same, state.learner)
     return state._replace(learner=learner)
 
   def update(self, state: State, before: Update) -> tuple[State, Update]:
@@ -376,7 +376,9 @@ class ScannedProgram:
       init = jax.vmap(init, (0, 0 if params_per_seed else None))
     # (key, or S > 1 keys `[S, ...]`; the environment's parameters) → the first state.
     self.init = jax.jit(init)
-    self._advance = jax.jit(self._rounds, donate_argnums=0)
+    # On an accelerator, the numbers are static: the host waits for a loop's condition.
+    static = () if jax_types.may_branch() else (1, 2, 3)
+    self._advance = jax.jit(self._rounds, static_argnums=static, donate_argnums=0)
 
   def act(self, state: State, num_steps: int) -> tuple[State, Log]:
     """Steps without learning, at most `steps_per_report`."""
@@ -427,26 +429,27 @@ class ScannedProgram:
   def _rounds(
     self,
     state: State,
-    num_rounds: jax.Array,
-    steps_per_round: jax.Array,
-    updates_per_round: jax.Array,
+    num_rounds: jax.Array | int,
+    steps_per_round: jax.Array | int,
+    updates_per_round: jax.Array | int,
     num_updates: jax.Array,
   ) -> tuple[State, Log, Update]:
-    """See `learn`. The numbers are not static: one program is compiled for all."""
+    """See `learn`. On a CPU one program is compiled for all numbers."""
     size, newest = self.steps_per_report, self._lift(self.agent.no_update)(state)
     log = jax.tree.map(
       lambda x: jnp.zeros((size, *x.shape), x.dtype), Log(state.episodes, newest)
     )
 
-    def update(i: jax.Array, carry: tuple[State, Update]) -> tuple[State, Update]:
-      state, newest = carry
-      # Outside the functions of one seed, as in `_step`.
-      state = self.agent.copy_target_if_due(state, i, self._lift)
-      return self._lift(self.agent.update)(state, newest)
-
     def one_round(i: jax.Array, carry: Any) -> Any:
       state, newest, log = carry
       made = num_updates + i * updates_per_round
+
+      def update(j: jax.Array, carry: tuple[State, Update]) -> tuple[State, Update]:
+        state, newest = carry
+        # Outside the functions of one seed, as in `_step`.
+        state = self.agent.copy_target_if_due(state, made + j, self._lift)
+        return self._lift(self.agent.update)(state, newest)
+
       if self.steps_per_round == 1:
         state, log = self._step(state, newest, log, i)
       else:
@@ -457,9 +460,7 @@ class ScannedProgram:
           lambda j, c: self._step(c[0], newest, c[1], first + j),
           (state, log),
         )
-      state, newest = jax.lax.fori_loop(
-        made, made + updates_per_round, update, (state, newest)
-      )
+      state, newest = jax.lax.fori_loop(0, updates_per_round, update, (state, newest))
       state = self._lift(lambda s: self.agent.fetch(s, steps_per_round))(state)
       return state, newest, log
 
@@ -481,6 +482,8 @@ class ScannedProgram:
       )
 
     state = self._lift(self._act)(state)
+    if not jax_types.may_branch():
+      return end(state, log)
     # Outside the functions of one seed: under vmap, both branches would be computed.
     return jax.lax.cond(
       jnp.any(state.episodes.ended), end, lambda *same: same, state, log
