@@ -94,7 +94,7 @@ docs: $(INSTALLED)
 
 # Nothing is computed again: figures are drawn from the results that are kept.
 results: $(INSTALLED)
-	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/bench.py --page
 	$(BIN)/python -m explorax.papers.reproduce --workers=1 --results=results/figures \
 	  --figure=$$(ls results/figures | sed 's#_#/#; s#\.npz$$##' | paste -sd,) \
 	  --output=docs/figures --pages=docs
@@ -116,11 +116,9 @@ scorecard: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench.py
-	$(BIN)/python benchmarks/page.py
 
 bench-gpu: $(INSTALLED)
 	$(BIN)/python benchmarks/bench.py --only=device,seeds,acting,games,updates
-	$(BIN)/python benchmarks/page.py
 
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)

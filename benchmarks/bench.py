@@ -3,11 +3,12 @@
   python benchmarks/bench.py                          # all tables: `make bench`
   python benchmarks/bench.py --only=deep_sea,losses
   python benchmarks/bench.py --quick                  # only to see that everything runs
+  python benchmarks/bench.py --page                   # nothing; writes the page
 
 `tables.py` lists the rows. The programs of a row run in turn, each sample in a fresh
 process, so that they share no threads, caches or memory. A row is written to
 `results/MACHINE.json` as soon as it is measured; the same command again measures the
-rows that are missing there. `page.py` writes the tables of docs/benchmarks.md.
+rows that are missing there. Then the tables of docs/benchmarks.md are written.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import os
 import pathlib
 import platform
 import re
+import statistics
 import subprocess
 import sys
 import time
@@ -25,7 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-RESULTS = FOLDER / "results"
+RESULTS, PAGE = FOLDER / "results", FOLDER.parent / "docs" / "benchmarks.md"
 _TIMEOUT = 1800  # Seconds of one sample.
 
 
@@ -51,9 +53,7 @@ def take(call: Call) -> dict[str, Any]:
     RuntimeError: if it failed, with the last line of its stderr.
   """
   environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
-  python = call.python or sys.executable
-  if not pathlib.Path(python).exists():
-    raise RuntimeError(f"there is no {python}; the head of peers.py sets it up")
+  python = existing(pathlib.Path(call.python or sys.executable))
   command = [python, __file__, call.function, json.dumps(call.arguments)]
   done = subprocess.run(
     command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT
@@ -61,6 +61,12 @@ def take(call: Call) -> dict[str, Any]:
   if done.returncode:  # The last line of an exception says which.
     raise RuntimeError(done.stderr.strip().splitlines()[-1][:200])
   return json.loads(done.stdout.splitlines()[-1])
+
+
+def existing(path: pathlib.Path) -> pathlib.Path:
+  if not path.exists():
+    raise RuntimeError(f"there is no {path}; the head of peers.py sets it up")
+  return path
 
 
 def in_turn(programs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list]:
@@ -98,10 +104,8 @@ def describe() -> dict[str, str]:
 
   from explorax.experiments import versions
 
-  info = pathlib.Path("/proc/cpuinfo")
-  models = re.findall(
-    r"model name\s*:\s*(.*)", info.read_text() if info.exists() else ""
-  )
+  info = pathlib.Path("/proc/cpuinfo").read_text()
+  models = re.findall(r"model name\s*:\s*(.*)", info)
   on, device = versions.collect(), jax.devices()[0]
   names = [device.device_kind] if device.platform != "cpu" else []
   names.append(models[0] if models else platform.machine())
@@ -145,6 +149,51 @@ def complete(
   return num_failures
 
 
+def pages_tables() -> dict[str, str]:
+  """`MACHINE_TABLE` → the table in Markdown, with its command, commits and machine."""
+  from explorax.experiments.reports import markdown
+
+  made = {}
+  for path in sorted(RESULTS.glob("*.json")):
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    for name in dict.fromkeys(row["table"] for row in kept):
+      rows = [row for row in kept if row["table"] == name]
+      table = markdown.table([line for row in rows for line in _lines(row)])
+      commits, machines = (
+        "; ".join(dict.fromkeys(row[key] for row in rows))
+        for key in ("commit", "machine")
+      )
+      origin = (
+        f"`python benchmarks/bench.py --only={name}`, commit {commits}, {machines}."
+      )
+      made[f"{path.stem}_{name}"] = f"{table}\n\n{origin}"
+  return made
+
+
+def _lines(row: dict[str, Any]) -> list[dict[str, str]]:
+  """A line for each program: its measures, and how many times as fast the first is."""
+  first = next(iter(row["samples"].values()))
+  lines = []
+  for program, samples in row["samples"].items():
+    line = {k: str(x) for k, x in row["columns"].items()}
+    line |= {"program": program} if len(row["samples"]) > 1 else {}
+    for measure in samples[0]:
+      values = [sample[measure] for sample in samples]
+      low, high = min(values), max(values)
+      line[measure] = _text(statistics.median(values))
+      line[measure] += f" ({_text(low)} to {_text(high)})" if high > low else ""
+    if samples is not first and "steps/s" in samples[0]:
+      pairs = zip(first, samples, strict=True)
+      ratio = statistics.median(a["steps/s"] / b["steps/s"] for a, b in pairs)
+      line["first, times as fast"] = f"{ratio:.2f}"
+    lines.append(line)
+  return lines
+
+
+def _text(value: float) -> str:
+  return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def main() -> int:
   """Returns 1 if a program could not be measured."""
   import tables
@@ -154,6 +203,7 @@ def main() -> int:
   parser.add_argument("--only", default=",".join(names), metavar="TABLE,...")
   parser.add_argument("--output", type=pathlib.Path)
   parser.add_argument("--quick", action="store_true", help="samples that mean nothing")
+  parser.add_argument("--page", action="store_true", help="only write the page")
   args = parser.parse_args()
   chosen = args.only.split(",")
   if unknown := set(chosen) - set(names):
@@ -163,8 +213,16 @@ def main() -> int:
   output = args.output or (
     pathlib.Path("results/bench_quick") if args.quick else RESULTS
   )
-  made = tables.make(quick=args.quick)
-  return bool(complete({n: made[n] for n in chosen}, 1 if args.quick else 3, output))
+  made, num_failures = tables.make(quick=args.quick), 0
+  if not args.page:
+    rounds = 1 if args.quick else 3
+    num_failures = complete({n: made[n] for n in chosen}, rounds, output)
+  if output == RESULTS:
+    from explorax.experiments.reports import markdown
+
+    text = markdown.fill(PAGE.read_text(encoding="utf-8"), pages_tables())
+    PAGE.write_text(text, encoding="utf-8")
+  return bool(num_failures)
 
 
 def _sample(function: str, arguments: str) -> None:

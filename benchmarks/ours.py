@@ -1,6 +1,7 @@
 """Our samples: runs, updates on one batch, games, and bonuses around a vector."""
 
 import math
+import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -80,26 +81,46 @@ def update(
   costs: Any = compiled.cost_analysis()
   flops = (costs[0] if isinstance(costs, list) else costs)["flops"]
 
-  def step() -> Any:
+  def updates() -> None:
     nonlocal state
-    state, output = compiled(state, sample)
-    return output.metrics
+    for _ in range(3):  # The device does not wait for the host.
+      state, output = compiled(state, sample)
+    jax.block_until_ready(output)
 
-  speed = _calls_per_second(step, seconds)
+  updates()
+  start, count = time.perf_counter(), 0
+  while time.perf_counter() - start < seconds:
+    updates()
+    count += 3
+  speed = count / (time.perf_counter() - start)
   measures = {"updates/s": speed, "Tflop/s": flops * speed / 1e12}
   return measures | {"peak MiB": bench.peak_mib()}
 
 
-def _calls_per_second(call: Callable[[], Any], seconds: float) -> float:
+def structure(agent: str, env: str, of: str) -> dict[str, int]:
+  """What the device runner's program `of` a CPU or accelerator has, compiled here.
+
+  An accelerator's host waits for conditionals and for loops of unknown length.
+  """
   import jax
 
-  jax.block_until_ready(call())
-  start, count = time.perf_counter(), 0
-  while count < 2 or time.perf_counter() - start < seconds:
-    results = [call() for _ in range(3)]  # The device does not wait for the host.
-    jax.block_until_ready(results)
-    count += len(results)
-  return count / (time.perf_counter() - start)
+  import explorax
+  from explorax import environments
+  from explorax.environments import jax_types
+  from explorax.experiments.runners import device, device_program
+
+  jax_types.may_branch = lambda: of == "CPU"
+  pure, params = device.pure(environments.make(env, seed=0))
+  core = explorax.make_agent(agent, env).core
+  program = device_program.ScannedProgram(core, pure, 8, 1, max_steps=10_000)
+  state = jax.eval_shape(program.init, jax.random.PRNGKey(0), params)
+  rounds = program.steps_per_report // program.steps_per_round
+  numbers = rounds, program.steps_per_round, program.updates_per_round, 0
+  text = program._advance.lower(state, *numbers).compile().as_text()
+  dynamic = [x for x in re.findall(r" while\(.*", text) if "known_trip_count" not in x]
+  kinds = ("while", "conditional", "sort", "fusion", "dot")
+  counts = {f"{kind}s": len(re.findall(rf" {kind}\(", text)) for kind in kinds}
+  return {"whiles, dynamic": len(dynamic), **counts}
 
 
 def atari(games: int, steps: int) -> dict[str, float]:

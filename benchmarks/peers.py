@@ -14,7 +14,6 @@ and rlax (`rlax_pairs.py`) run beside ours.
 
 import importlib
 import os
-import pathlib
 import resource
 import subprocess
 import sys
@@ -33,25 +32,16 @@ _PUREJAXRL = VENV / "purejaxrl" / "purejaxrl" / "dqn.py"
 
 
 def bsuite(size: int, warm_up: int, steps: int) -> dict[str, float]:
-  """bsuite's JAX agent in the loop of `bsuite.baselines.experiment`, whole episodes."""
+  """bsuite's JAX agent in bsuite's loop; an episode of Deep Sea has N steps."""
   import bsuite as bsuite_lib
+  from bsuite.baselines import experiment
   from bsuite.baselines.jax import boot_dqn
 
   env = bsuite_lib.load_from_id(f"deep_sea/{(size - 10) // 2}")
   agent = boot_dqn.default_agent(env.observation_spec(), env.action_spec())
-  start = num_steps = 0
-  while num_steps < warm_up + steps:
-    if not start and num_steps >= warm_up:
-      start, warm_up = time.perf_counter(), num_steps
-    timestep = env.reset()
-    while not timestep.last():
-      action = agent.select_action(timestep)
-      new_timestep = env.step(action)
-      agent.update(timestep, action, new_timestep)
-      timestep = new_timestep
-      num_steps += 1
-  speed = (num_steps - warm_up) / (time.perf_counter() - start)
-  return {"steps/s": speed, "peak MiB": bench.peak_mib()}
+  experiment.run(agent, env, warm_up // size)
+  episodes = steps // size
+  return bench.rate(episodes * size, lambda: experiment.run(agent, env, episodes))
 
 
 def sb3(steps: int, warm_up: int, dqn: dict[str, Any]) -> dict[str, float]:
@@ -78,7 +68,7 @@ def sb3(steps: int, warm_up: int, dqn: dict[str, Any]) -> dict[str, float]:
 
 def cleanrl(steps: int, warm_up: int, dqn: dict[str, Any]) -> dict[str, float]:
   """CleanRL's dqn_jax.py: how much longer a run takes that has `steps` more steps."""
-  script = _existing(_CLEANRL / "cleanrl" / "dqn_jax.py")
+  script = bench.existing(_CLEANRL / "cleanrl" / "dqn_jax.py")
   flags = ["--train-frequency=1", f"--learning-starts={dqn['min_replay_size']}"]
   flags += [f"--batch-size={dqn['batch_size']}"]
   flags += [f"--buffer-size={dqn['replay_capacity']}"]
@@ -102,7 +92,7 @@ def purejaxrl(
   """purejaxrl's DQN, with the changes that JAX 0.6 and gymnax 1.0 ask for."""
   import jax
 
-  text = _existing(_PUREJAXRL).read_text(encoding="utf-8")
+  text = bench.existing(_PUREJAXRL).read_text(encoding="utf-8")
   text = text.replace("jax.tree_map", "jax.tree.map")
   text = text.replace("done, info = vmap_step", "done, _, info = vmap_step")
   text = text.replace("_done, _ = env.step", "_done, _, _ = env.step")
@@ -128,18 +118,11 @@ def envpool(games: int, steps: int) -> dict[str, float]:
   """EnvPool's Pong with the wrappers of ours, on at most two threads."""
   import envpool as envpool_lib
 
-  env = envpool_lib.make(
-    "Pong-v5",
-    env_type="gymnasium",
-    num_envs=games,
-    num_threads=min(games, 2),
-    stack_num=1,
-    noop_max=30,
-    use_fire_reset=False,
-    reward_clip=False,
-    episodic_life=False,
-    repeat_action_probability=0.0,
-  )
+  game = {"stack_num": 1, "noop_max": 30, "use_fire_reset": False}
+  game |= {"reward_clip": False, "episodic_life": False}
+  game |= {"repeat_action_probability": 0.0}
+  threads = {"num_envs": games, "num_threads": min(games, 2)}
+  env = envpool_lib.make("Pong-v5", env_type="gymnasium", **threads, **game)
   env.reset()
   return ours.step_at_random(env.step, games, steps, env.action_space.n)
 
@@ -151,7 +134,7 @@ def rlexplore(
   for package in ("", ".common", ".common.prototype", ".xplore", ".xplore.reward"):
     name = f"rllte{package}"
     sys.modules[name] = module = types.ModuleType(name)  # Without what it imports.
-    module.__path__ = [str(_existing(_RLEXPLORE.joinpath(*name.split("."))))]
+    module.__path__ = [str(bench.existing(_RLEXPLORE.joinpath(*name.split("."))))]
   prototype = importlib.import_module("rllte.common.prototype.base_reward")
   sys.modules["rllte.common.prototype"].BaseReward = prototype.BaseReward
   rewards = importlib.import_module(f"rllte.xplore.reward.{bonus.lower()}")
@@ -178,9 +161,3 @@ def rlexplore(
       rows.clear()
 
   return ours.step_at_random(step, num_envs, steps, envs.action_space.n, warm_up=128)
-
-
-def _existing(path: pathlib.Path) -> pathlib.Path:
-  if not path.exists():
-    raise RuntimeError(f"there is no {path}; the head of peers.py sets it up")
-  return path

@@ -9,17 +9,17 @@ run's own process, which the same command resumes. The exit code is 0 if all pas
 
 import argparse
 import contextlib
-import csv
 import json
 import os
 import pathlib
 import random
 import secrets
-import signal
-import statistics
 import subprocess
 import sys
-import time
+
+import psutil
+
+from explorax.experiments.recording import rows
 
 COMMAND = [sys.executable, "-m", "explorax.experiments.run"]
 COMMAND += ["--agent=dqn", "--env=bsuite:catch/0", "--set=replay_capacity=10000"]
@@ -52,38 +52,32 @@ def disturb(
         run.wait()
       elif actors := processes(mark, "RolloutActor"):
         kills["actor"] += 1
-        os.kill(rng.choice(actors), signal.SIGKILL)
+        rng.choice(actors).kill()
 
 
-def processes(mark: str, name: str = "") -> list[int]:
+def processes(mark: str, name: str = "") -> list[psutil.Process]:
   """The living processes of the run whose command contains the name."""
-  pids = []
-  for path in pathlib.Path("/proc").glob("[0-9]*"):
-    with contextlib.suppress(OSError):
-      is_ours = f"{_MARK}={mark}".encode() in (path / "environ").read_bytes()
-      if is_ours and name.encode() in (path / "cmdline").read_bytes():
-        pids.append(int(path.name))
-  return pids
+  found = []
+  for process in psutil.process_iter():
+    with contextlib.suppress(psutil.Error):
+      if process.environ().get(_MARK) == mark and name in str(process.cmdline()):
+        found.append(process)
+  return found
 
 
 def check(directory: pathlib.Path, exit_code: int, num_steps: int) -> dict[str, bool]:
   """What is checked of a run that is over → whether it holds."""
   summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
-  rows, evaluations = (
-    list(csv.DictReader((directory / name).open(encoding="utf-8")))
-    for name in ("metrics.csv", "evaluation.csv")
-  )
-  steps = [int(row["env_steps"]) for row in rows]
-  returns = [float(row["episode_return"]) for row in evaluations[-30:]]
-  numbers = [int(row["episode"]) for row in rows]
+  columns = rows.read(directory / rows.METRICS)
+  returns = rows.read(directory / rows.EVALUATION)["episode_return"][-30:]
+  numbers, steps = columns["episode"].tolist(), columns["env_steps"].tolist()
   return {
     "the run finished": exit_code == 0 and summary["env_steps"] == num_steps,
-    "episodes are counted once": numbers == list(range(1, len(rows) + 1))
-    and summary["episodes"] == len(rows)
+    "episodes are counted once": numbers == list(range(1, len(numbers) + 1))
+    and summary["episodes"] == len(numbers)
     and steps == sorted(steps),
-    "no step is counted twice": summary["env_steps"]
-    >= sum(int(row["episode_length"]) for row in rows),
-    "it learned": bool(returns) and statistics.fmean(returns) >= _RETURN,
+    "no step is counted twice": summary["env_steps"] >= sum(columns["episode_length"]),
+    "it learned": len(returns) > 0 and returns.mean() >= _RETURN,
   }
 
 
@@ -99,12 +93,11 @@ def main() -> int:
   command = [*COMMAND, f"--output={run}", f"--steps={args.steps}"]
   code, kills = disturb(command, mark, args.output / "run.log", args.kill_every)
   checks = check(run, code, args.steps)
-  deadline = time.monotonic() + 90  # Ray's agents may look for a killed run a minute.
-  while (left := processes(mark)) and time.monotonic() < deadline:
-    time.sleep(1)
+  # Ray's agents may look for a killed run for a minute.
+  _, left = psutil.wait_procs(processes(mark), timeout=90)
   checks["no process is left"] = not left
-  for pid in left:
-    os.kill(pid, signal.SIGKILL)
+  for process in left:
+    process.kill()
   for what, holds in checks.items():
     print(f"{'passed' if holds else 'FAILED'}  {what}")
   print(f"killed: {kills['actor']} actors, {kills['run']} times the run itself")

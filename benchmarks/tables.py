@@ -97,6 +97,13 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
     arguments = {"agent": agent, "env": env, "settings": settings, "seconds": seconds}
     return Row(columns, {"explorax": Call("ours:update", arguments)})
 
+  def structure(agent: str, env: str) -> Row:
+    calls = {
+      of: Call("ours:structure", {"agent": agent, "env": env, "of": of})
+      for of in ("CPU", "accelerator")
+    }
+    return Row({"agent": agent}, calls)
+
   loops = ((1, 1, 1), (10, 1, 1), (10, 1, 8), (10, 1000, 1))
   settings = {**DQN, "updates_per_step": 1}
   of_cartpole = {
@@ -109,10 +116,16 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
   thousands = ("replay_capacity", 10_000, 100_000, 1_000_000)
   members = ("num_members", 1, 10, 20, 40)
   wide = ("num_envs", 1, 16, 256, 4096)
+  programs = {
+    "dqn": "jax:cartpole",
+    "tdu": "jax:deep_sea/10",
+    "ngu": "jax:gridworld/12",
+  }
   return {
     "deep_sea": [deep_sea(10, 800), deep_sea(50, 250)],
     "cartpole": [Row({}, of_cartpole)],
     "device": [device(*loop) for loop in loops],
+    "structure": [structure(*x) for x in programs.items()],
     "atari": [atari(games) for games in (1, 8, 32)],
     "bonuses": [bonus(name) for name in ("RND", "ICM", "E3B")],
     "losses": [

@@ -12,7 +12,7 @@ def test_medians_and_ratios_of_rounds(load):
     "ours": [{"steps/s": x} for x in (6.0, 90.0, 40.0)],
     "peer": [{"steps/s": x} for x in (3.0, 10.0, 20.0)],
   }
-  ours, peer = load("page")._lines({"columns": {"N": 10}, "samples": samples})
+  ours, peer = load("bench")._lines({"columns": {"N": 10}, "samples": samples})
   assert ours["steps/s"] == "40 (6 to 90)"
   assert peer["first, times as fast"] == "2.00"  # Of 2, 9 and 2.
 
@@ -62,10 +62,10 @@ def test_every_row_names_a_function(load):
 
 
 def test_the_page_has_the_kept_rows(load):
-  page = load("page")
-  text = page.PAGE.read_text(encoding="utf-8")
-  assert markdown.fill(text, page.tables()) == text, "run python benchmarks/page.py"
-  assert set(page.tables()) <= set(markdown.names(text))
+  bench = load("bench")
+  text, tables = bench.PAGE.read_text(encoding="utf-8"), bench.pages_tables()
+  assert markdown.fill(text, tables) == text, "run python benchmarks/bench.py --page"
+  assert set(tables) <= set(markdown.names(text))
 
 
 @pytest.mark.parametrize("episodes", [[1, 2, 3], [1, 2, 2, 3], [1, 3]])
