@@ -25,6 +25,10 @@ class Record:
     self.episodes: dict[int, list[common.Episode]] = {seed: [] for seed in seeds}
     self.evaluations: dict[int, list[common.Evaluation]] = {x: [] for x in seeds}
 
+  def add_episodes(self, episodes: Sequence[common.Episode]) -> None:
+    for episode in episodes:
+      self.add_episode(episode)
+
   def add_episode(self, episode: common.Episode) -> None:
     self.episodes[episode.seed].append(episode)
 
@@ -80,7 +84,7 @@ def train(
   results = session.train(
     config_lib.RunConfig(**{**config, **run}),
     common.Hooks(
-      on_episodes=lambda ended: [record.add_episode(episode) for episode in ended],
+      on_episodes=record.add_episodes,
       on_evaluation=record.add_evaluation,
       ended=record.has_ended,
     ),

@@ -313,9 +313,7 @@ def _pages(directory: pathlib.Path) -> dict[pathlib.Path, str]:
 
 
 def fill_pages(
-  directory: pathlib.Path,
-  rows: Sequence[Mapping[str, str]],
-  tables: Mapping[str, str],
+  directory: pathlib.Path, rows: Sequence[Mapping[str, str]], tables: Mapping[str, str]
 ) -> None:
   """Writes the tables of the Markdown pages below a directory again.
 

@@ -239,13 +239,13 @@ class DeviceRun(course.Run):
     index: int,
     step: int,
     updates: int,
-    ended: device_program.Episodes,
+    ended: Any,
     row: int,
     metrics: dict[str, float],
   ) -> None:
     """Counts the episode in a row of `ended`, of a seed, at this step, from 1.
 
-    `metrics` are the learner's and the environment's.
+    `ended` are `Episodes` of lists, and `metrics` the learner's and the environment's.
     """
     if self._has_bonus:
       metrics = {"intrinsic_return": ended.intrinsic[row], **metrics}

@@ -118,10 +118,5 @@ def size_marks(
       draw.powers_of_two(sizes),
       draw.guide("axhline", runs.DEEP_SEA["episodes"]),
     ],
-    axes={
-      "title": title,
-      "xlabel": "size N",
-      "ylabel": "episodes",
-      "xticks": sizes,
-    },
+    axes={"title": title, "xlabel": "size N", "ylabel": "episodes", "xticks": sizes},
   )

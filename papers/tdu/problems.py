@@ -98,10 +98,7 @@ def changes(settings: figures.Settings) -> list[str]:
 
 
 def _solve(
-  settings: figures.Settings,
-  env: str,
-  rule: Callable[[], Any],
-  own_mappings: bool,
+  settings: figures.Settings, env: str, rule: Callable[[], Any], own_mappings: bool
 ) -> figures.Results:
   """Trains a task's seeds until they have solved the problem: `Solved.results`."""
   record = Solved(settings, rule)
