@@ -34,7 +34,7 @@ help:
 	@echo 'make results    tables and figures of docs/, README'"'"'s too, from the kept results'
 	@echo 'make scorecard  a smoke version of the table of all methods; FULL=1: the table'
 	@echo 'make bench      speed and memory, side by side with the peers'
-	@echo 'make bench-gpu  speed, memory and use of the GPU or TPU; resumes what was interrupted'
+	@echo 'make bench-gpu  speed and memory on the GPU or TPU, in minutes; resumes what is missing'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
 	@echo 'make lock       resolve the versions in requirements/ again'
 	@echo 'make clean      remove all generated files except results/ and runs/'
@@ -118,7 +118,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench.py
 
 bench-gpu: $(INSTALLED)
-	$(BIN)/python benchmarks/bench.py --only=device,seeds,acting,games,updates
+	$(BIN)/python benchmarks/bench.py --only=device,seeds,updates --rounds=1
 
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)

@@ -201,6 +201,7 @@ def main() -> int:
   names = list(tables.make())
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--only", default=",".join(names), metavar="TABLE,...")
+  parser.add_argument("--rounds", type=int, default=3, help="samples of each program")
   parser.add_argument("--output", type=pathlib.Path)
   parser.add_argument("--quick", action="store_true", help="samples that mean nothing")
   parser.add_argument("--page", action="store_true", help="only write the page")
@@ -215,8 +216,7 @@ def main() -> int:
   )
   made, num_failures = tables.make(quick=args.quick), 0
   if not args.page:
-    rounds = 1 if args.quick else 3
-    num_failures = complete({n: made[n] for n in chosen}, rounds, output)
+    num_failures = complete({n: made[n] for n in chosen}, args.rounds, output)
   if output == RESULTS:
     from explorax.experiments.reports import markdown
 

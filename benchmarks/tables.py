@@ -136,7 +136,7 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
     "distributed": [acting(actors) for actors in (1, 2, 4)],
     "environments": grow("double_dqn", python, "num_envs", 1, 8, 64)
     + grow("double_dqn", swing_up, *wide),
-    "seeds": grow("double_dqn", swing_up, "seeds", 1, 4, 16, 64),
+    "seeds": grow("dqn", "jax:cartpole", "seeds", 1, 8, 64, 256),
     "members": grow("bootstrapped_dqn", "bsuite:deep_sea/0", *members)
     + grow("bootstrapped_dqn", "jax:deep_sea/10", *members),
     "replay": grow("double_dqn", python, *thousands, priority_exponent=0.6)
