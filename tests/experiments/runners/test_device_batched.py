@@ -144,10 +144,10 @@ def make_agent(config, environment) -> types.Agent:
 def test_acts_stores_and_reports_as_the_local_runner_does(act_locally, same_rows):
   """With its keys and weights, an Acme actor takes the same actions in each of the
   environments, and its adder makes the same rows."""
-  batch, key, episodes = make_batch(), jax.random.PRNGKey(3), []
+  batch, key = make_batch(), jax.random.PRNGKey(3)
   agent = make_agent(NGU, batch)
   config = config_lib.RunConfig(runner="device", seed=3, episodes=20)
-  run = device.SteppedRun(agent, batch, config, episodes.append)
+  run = device.SteppedRun(agent, batch, config)
   while run.env_steps < 60:
     run.advance()
   learner_key, actor_key, _ = jax.random.split(key, 3)
@@ -162,7 +162,7 @@ def test_acts_stores_and_reports_as_the_local_runner_does(act_locally, same_rows
 
   while not run.is_done:
     run.advance()
-  actions = np.stack(batch.sent)
+  actions, episodes = np.stack(batch.sent), run.ended
   expected = []
   for env, length in enumerate((7, 4, 7)):
     for end in range(length, len(actions) + 1, length):
