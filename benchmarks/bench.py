@@ -3,7 +3,7 @@
   python benchmarks/bench.py                          # all tables: `make bench`
   python benchmarks/bench.py --only=deep_sea,losses
   python benchmarks/bench.py --quick                  # only to see that everything runs
-  python benchmarks/bench.py --page                   # nothing; writes the page
+  python benchmarks/bench.py --page                   # only writes the page
 
 `tables.py` lists the rows. The programs of a row run in turn, each sample in a fresh
 process, so that they share no threads, caches or memory. A row is written to
@@ -201,23 +201,22 @@ def main() -> int:
   names = list(tables.make())
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--only", default=",".join(names), metavar="TABLE,...")
-  parser.add_argument("--rounds", type=int, default=3, help="samples of each program")
+  parser.add_argument("--rounds", type=int, help="samples of each program")
   parser.add_argument("--output", type=pathlib.Path)
   parser.add_argument("--quick", action="store_true", help="samples that mean nothing")
   parser.add_argument("--page", action="store_true", help="only write the page")
   args = parser.parse_args()
   chosen = args.only.split(",")
   if unknown := set(chosen) - set(names):
-    parser.error(
-      f"there is no table {unknown.pop()!r}; choose from {', '.join(names)}."
-    )
+    parser.error(f"no table is called {unknown.pop()!r}; they are {', '.join(names)}.")
   output = args.output or (
     pathlib.Path("results/bench_quick") if args.quick else RESULTS
   )
   made, num_failures = tables.make(quick=args.quick), 0
   if not args.page:
-    num_failures = complete({n: made[n] for n in chosen}, args.rounds, output)
-  if output == RESULTS:
+    rounds = args.rounds or (1 if args.quick else 3)
+    num_failures = complete({n: made[n] for n in chosen}, rounds, output)
+  if args.page or output == RESULTS:
     from explorax.experiments.reports import markdown
 
     text = markdown.fill(PAGE.read_text(encoding="utf-8"), pages_tables())

@@ -94,8 +94,9 @@ def main() -> int:
   code, kills = disturb(command, mark, args.output / "run.log", args.kill_every)
   checks = check(run, code, args.steps)
   # Ray's agents may look for a killed run for a minute.
-  _, left = psutil.wait_procs(processes(mark), timeout=90)
-  checks["no process is left"] = not left
+  for _ in range(3):
+    psutil.wait_procs(processes(mark), timeout=30)
+  checks["no process is left"] = not (left := processes(mark))
   for process in left:
     process.kill()
   for what, holds in checks.items():

@@ -23,24 +23,27 @@ class Callbacks:
     reason: why one of them has ended the run; None if none has.
   """
 
-  def __init__(self, objects: Sequence[Any]):
-    self._objects = objects
+  def __init__(self, ours: Sequence[Any], users: Sequence[Any]):
+    self._ours, self._users = ours, users
     self.reason: str | None = None
 
   def call(self, event: str, *arguments: Any) -> None:
     """Calls the method of that name of each object."""
-    for callback in self._objects:
+    self._call([*self._ours, *self._users], event, *arguments)
+
+  def on_episodes(self, episodes: Sequence[Any]) -> None:
+    """Calls `on_episodes` of ours, then `on_episode` of users' for each episode."""
+    self._call(self._ours, "on_episodes", episodes)
+    for episode in episodes:
+      self._call(self._users, "on_episode", episode)
+
+  def _call(self, objects: Sequence[Any], event: str, *arguments: Any) -> None:
+    for callback in objects:
       try:
         if (method := getattr(callback, event, None)) is not None:
           method(*arguments)
       except StopTraining as stop:
         self.reason = self.reason or str(stop) or "no reason given"
-
-  def on_episodes(self, episodes: Sequence[Any]) -> None:
-    """Calls `on_episodes` of each object that has it, and `on_episode` of others."""
-    self.call("on_episodes", episodes)
-    for episode in episodes:
-      self.call("on_episode", episode)
 
 
 def make(name: str) -> Any:

@@ -22,13 +22,7 @@ from explorax import environments
 from explorax.agents.replay import memory
 from explorax.environments import specs
 from explorax.experiments import callbacks as callbacks_lib
-from explorax.experiments import (
-  checkpoint,
-  errors,
-  output,
-  signals,
-  versions,
-)
+from explorax.experiments import checkpoint, errors, output, signals, versions
 from explorax.experiments import config as config_lib
 from explorax.experiments import parts as parts_lib
 from explorax.experiments import results as results_lib
@@ -107,7 +101,7 @@ class Session:
   ) -> str:
     """Trains, and writes the files of the end; returns the run's status."""
     shown = progress.Progress(console, self.config)
-    calls = callbacks_lib.Callbacks([recorder, shown, *callbacks, self.callback])
+    calls = callbacks_lib.Callbacks([recorder, shown], [*callbacks, self.callback])
     earlier = self.restored.record["counts"]["seconds"] if self.restored else 0.0
     began = time.monotonic() - earlier
     filmed = recorder.evaluation_environment
@@ -194,10 +188,7 @@ def train(
 
   The config is of one seed, or of seeds that one program trains.
   """
-  with (
-    signals.stop_on_signals() as request,
-    parts_lib.opened(config, objects) as parts,
-  ):
+  with signals.stop_on_signals() as request, parts_lib.opened(config, objects) as parts:
     stoppable = dataclasses.replace(
       hooks,
       stop=lambda: hooks.stop() or request(),

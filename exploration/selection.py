@@ -77,9 +77,9 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
       "first": the one of the lowest index, like `arg max`.
 
   Returns:
-    float32 `[A]`.
+    float32 `[A]`; NaN if a score is.
   """
-  scores = jax.lax.stop_gradient(scores)
+  scores = jax.lax.stop_gradient(jnp.asarray(scores))
   is_action = jnp.eye(scores.shape[0], dtype=bool)
   if ties == "first":
     return is_action[jnp.argmax(scores)].astype(jnp.float32)
@@ -96,7 +96,7 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
 def _greater(a: Any, b: Any) -> Any:
   """(The greater score, whether the action is among those that have it)."""
   (x, in_a), (y, in_b) = a, b
-  return jnp.maximum(x, y), (in_a & ~(x < y)) | (in_b & ~(y < x))
+  return jnp.maximum(x, y), (in_a & (x >= y)) | (in_b & (y >= x))
 
 
 @checks.arguments(scores="number [A]", temperature="number []")

@@ -38,6 +38,6 @@ def add(total: Sum, term: chex.Numeric) -> Sum:
 
 def cumulative(x: jax.Array) -> jax.Array:
   """The running sums of `[N]`; those of a few numbers without a scan."""
-  if x.shape[0] > 16:  # Up to here, both have the same bits on a CPU.
+  if x.shape[0] > 16:  # Up to here, both have the same float32 bits on a CPU.
     return jnp.cumsum(x)
   return jnp.sum(jnp.where(jnp.tri(x.shape[0], dtype=bool), x, 0), axis=1)

@@ -82,7 +82,7 @@ class TensorBoard:
       self._write(last_step + 1, session_log=started)
 
   def is_due(self, row: Any) -> bool:
-    """Whether it takes the scalars of this row, after others."""
+    """Whether to give it this row; after an episode, the next is due a period later."""
     if isinstance(row, common.Episode):
       if (now := time.monotonic()) < self._next:
         return False

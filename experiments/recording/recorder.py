@@ -81,7 +81,8 @@ class Recorder:
 
   def on_log(self, row: common.LogRow) -> None:
     """Records a row of the log."""
-    self._seeds[row.seed].write(rows.LEARNER, [row], [row])
+    self._seeds[row.seed].write(rows.LEARNER, [row])
+    self._seeds[row.seed].tell(row)
 
   def on_episodes(self, episodes: Sequence[common.Episode]) -> None:
     """Records training episodes, and warns of what they show, once in a run."""
@@ -99,12 +100,16 @@ class Recorder:
           which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
           console_lib.print_error(which + message)
     for number, ended in of_seeds.items():
-      self._seeds[number].write(rows.METRICS, ended, ended)
+      self._seeds[number].write(rows.METRICS, ended)
+    for number, ended in of_seeds.items():
+      for episode in ended:
+        self._seeds[number].tell(episode)
 
   def on_evaluation(self, evaluation: common.Evaluation) -> None:
     """Records an evaluation."""
     seed = self._seeds[evaluation.seed]
-    seed.write(rows.EVALUATION, evaluation.episodes, [evaluation])
+    seed.write(rows.EVALUATION, evaluation.episodes)
+    seed.tell(evaluation)
     if self._filmed is not None:
       self._filmed.on_evaluation(evaluation)
 
@@ -176,14 +181,16 @@ class _SeedRecorder:
     self._events = loggers.TensorBoard(path, last_step, config.num_seeds)
     self._loggers: list[Any] = [self._events, *users]
 
-  def write(self, name: str, new: Sequence[Any], events: Sequence[Any]) -> None:
-    """Appends rows to the file `name`, and passes their events to the loggers."""
+  def write(self, name: str, new: Sequence[Any]) -> None:
+    """Appends rows to the file `name`."""
     self._files[name](*new)
-    for event in events:
-      if due := [x for x in self._loggers if x is not self._events or x.is_due(event)]:
-        scalars = loggers.scalars(event)
-        for logger in due:
-          logger(scalars, event.env_steps)
+
+  def tell(self, event: Any) -> None:
+    """Gives the scalars of an episode, an evaluation or a row of the log to loggers."""
+    if due := [x for x in self._loggers if x is not self._events or x.is_due(event)]:
+      scalars = loggers.scalars(event)
+      for logger in due:
+        logger(scalars, event.env_steps)
 
   def close(self, params: Any) -> None:
     """Closes files and loggers, and saves the weights, unless they are None."""

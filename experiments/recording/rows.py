@@ -80,7 +80,7 @@ class CsvFile:
       self._file.flush()  # They are in the file, even if the process is killed.
 
   def _cells(self, row: Any) -> list[Any]:
-    cells = {name: f"{value:.9g}" for name, value in row.metrics.items()}
+    cells: dict[str, Any] = {k: f"{value:.9g}" for k, value in row.metrics.items()}
     if not cells.keys() <= self._known:
       new = cells.keys() - self._known
       self._known |= new
@@ -88,9 +88,9 @@ class CsvFile:
         f"{self.path.name} has no column for {', '.join(sorted(new))}, which was not "
         "in its first row; report every metric from the first episode on."
       )
-    first = COLUMNS[self.path.name]
-    of_metrics = [cells.get(name, "") for name in self._header[len(first) :]]
-    return [getattr(row, name) for name in first] + of_metrics
+    for name in COLUMNS[self.path.name]:
+      cells[name] = getattr(row, name)
+    return [cells.get(name, "") for name in self._header]
 
   def close(self) -> None:
     """Closes the file, which has a header even if it has no row."""

@@ -250,10 +250,11 @@ class RunControl:
     while self._continues():
       try:
         run.advance()
-      finally:  # An error loses none.
-        ended, run.ended = run.ended, []
-        if ended:
-          self._hooks.on_episodes(ended)
+      except BaseException:
+        with contextlib.suppress(Exception):  # What has ended the run is raised.
+          self._report()
+        raise
+      self._report()
       if common.has_passed(self._config.log_every, self._logged_at, run.env_steps):
         self._logged_at = run.env_steps
         for row in run.log_rows():
@@ -265,6 +266,12 @@ class RunControl:
       self._save(checkpoints)
     is_complete = self._is_complete and self._evaluate_at_end()
     return run.results(interrupted=not is_complete)
+
+  def _report(self) -> None:
+    """Reports the episodes that have ended."""
+    ended, self._run.ended = self._run.ended, []
+    if ended:
+      self._hooks.on_episodes(ended)
 
   def _continues(self) -> bool:
     """Evaluates if it is due; whether another step is, and shows what it does."""

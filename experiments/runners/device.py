@@ -21,12 +21,7 @@ from explorax.agents import types
 from explorax.agents.replay import device as device_replay
 from explorax.agents.wiring import actor as actor_lib
 from explorax.agents.wiring import builder as builder_lib
-from explorax.environments import (
-  batched_types,
-  gymnax_adapter,
-  jax_adapter,
-  jax_types,
-)
+from explorax.environments import batched_types, gymnax_adapter, jax_adapter, jax_types
 from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import common, course, device_program

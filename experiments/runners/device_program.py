@@ -109,12 +109,7 @@ class Log(NamedTuple):
 class DeviceAgent:
   """An agent in E environments, as functions of the state of one seed."""
 
-  def __init__(
-    self,
-    agent: types.Agent,
-    num_envs: int,
-    max_steps: int | None = None,
-  ):
+  def __init__(self, agent: types.Agent, num_envs: int, max_steps: int | None = None):
     """Prepares the functions; `max_steps` is that of `DeviceReplay`."""
     threefry.unroll_on_cpu()
     self._agent = agent
@@ -254,8 +249,7 @@ class DeviceAgent:
     _, metrics = jax.eval_shape(self._update, state)
     zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), metrics)
     return Update(
-      number=jnp.int32(number),
-      metrics={**zeros, "finite": zeros["finite"] + 1},
+      number=jnp.int32(number), metrics={**zeros, "finite": zeros["finite"] + 1}
     )
 
   def copy_target_if_due(

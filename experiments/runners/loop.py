@@ -35,9 +35,7 @@ class EnvironmentLoop:
   """
 
   def __init__(
-    self,
-    environments: Sequence[dm_env.Environment],
-    actor: actor_lib.Actor,
+    self, environments: Sequence[dm_env.Environment], actor: actor_lib.Actor
   ):
     """Starts before the first reset; the actor writes to replay if it has adders."""
     self.actor = actor

@@ -26,8 +26,7 @@ def _make_config(**changes: Any) -> q_config.QConfig:
 
 def _make_agent(config: q_config.QConfig) -> types.Agent:
   spec = specs.EnvironmentSpec(
-    dm_env.specs.Array((DIM,), np.float32),
-    dm_env.specs.DiscreteArray(NUM_ACTIONS),
+    dm_env.specs.Array((DIM,), np.float32), dm_env.specs.DiscreteArray(NUM_ACTIONS)
   )
   return q_agent.make_agent(config, spec)
 

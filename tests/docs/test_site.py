@@ -15,10 +15,7 @@ DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
     (["sqrt( Σ_k (δ_k − δ̄)² )"], r"\sqrt{\sum _{k} (δ_{k} - \bar{δ})^{2}}"),
     (["x_{t+1},    for all x"], r"x_{t+1},\quad \text{ for all }x"),
     (["r^i_t max_a h⁻¹(q)"], r"r^{i}_{t} \operatorname{max}_{a} h^{-1}(q)"),
-    (
-      ["a = b", "    + c"],
-      r"\begin{aligned}a & = b \\ & \quad + c\end{aligned}",
-    ),
+    (["a = b", "    + c"], r"\begin{aligned}a & = b \\ & \quad + c\end{aligned}"),
   ],
 )
 def test_formulas_become_latex(lines, latex):

@@ -128,8 +128,7 @@ def test_a_lost_life_ends_the_episode_but_not_the_game():
     if life:  # The same game, from the screen that the last episode ended with.
       assert _ale(environment).getEpisodeFrameNumber() == frames
       np.testing.assert_array_equal(
-        first.observation[:, :, 3],
-        last.observation[:, :, 3],
+        first.observation[:, :, 3], last.observation[:, :, 3]
       )
       assert not first.observation[:, :, :3].any()
     total, last = _lose_a_life(environment, first)

@@ -10,13 +10,7 @@ import numpy as np
 
 from explorax.environments import gridworld
 
-WALLED = (
-  "S.#G.",
-  ".....",
-  ".x#..",
-  ".....",
-  "....#",
-)
+WALLED = ("S.#G.", ".....", ".x#..", ".....", "....#")
 ROOM = gridworld.GridWorld(5)
 
 

@@ -22,9 +22,7 @@ class State(NamedTuple):
 
 
 def state(value: float) -> State:
-  params = {
-    "mlp/~/linear_0": {"w": jnp.full((3, 2), value), "b": jnp.zeros((0, 2))},
-  }
+  params = {"mlp/~/linear_0": {"w": jnp.full((3, 2), value), "b": jnp.zeros((0, 2))}}
   key = np.array([2**32 - 1, int(value)], np.uint32)
   key = pickle.loads(pickle.dumps(key))  # As from another process.
   return State(params, key, jax.random.key(int(value)))
@@ -76,10 +74,7 @@ def test_arrays_come_back_to_the_bit(make):
 
 @pytest.mark.parametrize(
   ("like", "words"),
-  [
-    ({"sum": np.zeros(3)}, "shape"),
-    ({"total": np.zeros(2)}, "'sum' is only in"),
-  ],
+  [({"sum": np.zeros(3)}, "shape"), ({"total": np.zeros(2)}, "'sum' is only in")],
 )
 def test_other_arrays_are_refused(make, like, words):
   make().save(1, snapshot(1.0))

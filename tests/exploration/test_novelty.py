@@ -90,8 +90,7 @@ def test_a_revisit_far_from_the_origin_is_recognised():
 
 
 @pytest.mark.parametrize(
-  ("size", "k"),
-  [(1, 1), (1024, 300), (1025, 10), (3000, 300), (30_000, 10)],
+  ("size", "k"), [(1, 1), (1024, 300), (1025, 10), (3000, 300), (30_000, 10)]
 )
 def test_smallest_is_exact(size, k):
   rng = np.random.default_rng(size + k)

@@ -42,6 +42,30 @@ def test_epsilon_greedy_is_drawn_from_its_formula(values, greedy, epsilon):
   _assert_drawn_from(actions, epsilon / len(values) + (1 - epsilon) * np.array(greedy))
 
 
+@pytest.mark.parametrize("num_actions", [1, 2, 18, 40])
+@pytest.mark.parametrize(
+  "dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8]
+)
+def test_greedy_probabilities_of_all_types_are_those_of_their_definition(
+  num_actions, dtype
+):
+  scores = np.random.default_rng(num_actions).integers(0, 5, (20, num_actions))
+  if np.issubdtype(dtype, np.signedinteger):
+    scores -= 9
+  is_greatest = scores == scores.max(axis=1, keepdims=True)
+  expected = is_greatest / is_greatest.sum(axis=1, keepdims=True, dtype=np.float32)
+  found = [selection.greedy_probs(row) for row in scores[:2].astype(dtype)]
+  found += [*jax.jit(jax.vmap(selection.greedy_probs))(scores.astype(dtype))]
+  np.testing.assert_array_equal(found, [*expected[:2], *expected])
+
+
+def test_a_score_that_is_nan_has_no_greedy_policy():
+  for place in range(3):
+    scores = np.full(3, 2.0, np.float32)
+    scores[place] = np.nan
+    assert np.isnan(selection.greedy_probs(scores)).all()
+
+
 def test_draw_says_how_often_it_explored():
   probs = np.array([0.0, 0.25, 0.0, 0.75, 0.0], np.float32)
   draw = jax.jit(jax.vmap(selection.draw, in_axes=(0, None, None)))

@@ -54,3 +54,10 @@ def test_counts_do_not_stop():
   for _ in range(9):
     learnt = regression.update_regression(learnt, jnp.ones((1, 2)), jnp.ones(1), 1.0)
   assert number(learnt.weight) == MANY + 9
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 16, 17])
+def test_running_sums_are_to_the_bit_those_of_a_scan(number):
+  x = np.random.default_rng(number).normal(size=(50, number)).astype(np.float32)
+  expected = jax.jit(jax.vmap(jnp.cumsum))(x)
+  np.testing.assert_array_equal(jax.jit(jax.vmap(sums.cumulative))(x), expected)

@@ -52,11 +52,7 @@ def expected(params, prior, x, z, prior_scale):
 
 @pytest.mark.parametrize(
   ("spec", "x", "vectors", "hidden_sizes"),
-  [
-    (VECTORS, X, X, (8,)),
-    (VECTORS, X, X, ()),
-    (INDICES, X_INDICES, ONE_HOT, (8, 4)),
-  ],
+  [(VECTORS, X, X, (8,)), (VECTORS, X, X, ()), (INDICES, X_INDICES, ONE_HOT, (8, 4))],
   ids=["vectors", "linear", "one-hot"],
 )
 def test_values_are_those_of_the_base_the_epinet_and_the_prior(
@@ -119,8 +115,7 @@ def test_the_prior_has_a_deviation_of_the_indexs_norm(spec, x):
   """λ |z|, over one-hot observations and over vectors of unit variance."""
   epinet = make(spec, prior_scale=1.5, num_members=1)
   params = jax.tree.map(
-    lambda p: np.zeros(p.shape, p.dtype),
-    jax.eval_shape(epinet.init, jax.random.key(0)),
+    lambda p: np.zeros(p.shape, p.dtype), jax.eval_shape(epinet.init, jax.random.key(0))
   )
 
   @jax.jit

@@ -61,11 +61,7 @@ def _make_windows(
   for window, n in enumerate(num_transitions):
     observation[window, n + 1 :] = 1e3
     action[window, n:] = 0
-  return (
-    observation.astype(np.float32),
-    action,
-    num_transitions.astype(np.int32),
-  )
+  return (observation.astype(np.float32), action, num_transitions.astype(np.int32))
 
 
 @pytest.fixture(scope="session")

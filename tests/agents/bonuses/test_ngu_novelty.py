@@ -68,8 +68,7 @@ def test_rewards_are_those_of_the_algorithm(make_bonus, play, changes):
     torso="mlp", embedding_size=2, rnd_size=3, max_modulation=2.0, **changes
   )
   bonus = make_bonus(
-    SPEC,
-    **{"memory_capacity": 30_000, "max_modulation": 2.0, **changes},
+    SPEC, **{"memory_capacity": 30_000, "max_modulation": 2.0, **changes}
   )
   training = bonus.training
   init = jax.jit(lambda key: training.weights(training.init(key)))

@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 
 from explorax import exploration
-from explorax.agents.bonuses import (
-  counts,
-  ngu,
-  re3,
-  rnd,
-  tdu,
-  types,
-)
+from explorax.agents.bonuses import counts, ngu, re3, rnd, tdu, types
 from explorax.agents.bonuses.wrappers import online
 
 NUM_ENVS = 3

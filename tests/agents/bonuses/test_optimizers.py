@@ -23,10 +23,7 @@ def distil(adam, predictor, target, batches):
   optimizer, norms = adam(predictor, eps=1e-4), []
   for x in batches:
     difference = x @ (predictor["w"] - target["w"]) + predictor["b"] - target["b"]
-    gradients = {
-      "w": 2 * x.T @ difference / len(x),
-      "b": 2 * difference.mean(axis=0),
-    }
+    gradients = {"w": 2 * x.T @ difference / len(x), "b": 2 * difference.mean(axis=0)}
     norms.append(np.sqrt(sum(np.sum(g**2) for g in gradients.values())))
     scale = min(1.0, CLIP / norms[-1])
     gradients = {name: scale * g for name, g in gradients.items()}

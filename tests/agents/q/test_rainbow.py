@@ -109,11 +109,7 @@ def test_an_update_of_distributions(make_config, compiled, make_sample, gradient
     output.priorities, divergences(params, rows, m), rtol=1e-4, atol=1e-6
   )
   changed = to_float64(new.params)
-  for layer, name in (
-    ("value", "b"),
-    ("advantage", "w"),
-    ("perceptron_torso", "w"),
-  ):
+  for layer, name in (("value", "b"), ("advantage", "w"), ("perceptron_torso", "w")):
     gradient = gradient_of(
       lambda moved, layer=layer: loss({**params, layer: moved}), params[layer], name
     )

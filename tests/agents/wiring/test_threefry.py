@@ -15,11 +15,7 @@ from explorax.agents.wiring import threefry
   [  # The generator's own test vectors (Random123, kat_vectors).
     ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
     ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0x1CB996FC, 0xBB002BE7)),
-    (
-      (0x13198A2E, 0x03707344),
-      (0x243F6A88, 0x85A308D3),
-      (0xC4923A9C, 0x483DF7A0),
-    ),
+    ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
   ],
 )
 def test_bits_are_those_of_the_generators_authors(key, count, bits) -> None:

@@ -15,11 +15,7 @@ RESUMED = 5  # After this episode an environment made anew counts from 0.
 
 @pytest.mark.parametrize(
   ("bsuite_id", "is_jax"),
-  [
-    ("deep_sea/0", True),
-    ("deep_sea/0", False),
-    ("memory_len/0", False),
-  ],
+  [("deep_sea/0", True), ("deep_sea/0", False), ("memory_len/0", False)],
 )
 def test_it_is_what_bsuite_logs(bsuite_id, is_jax, make_episode, tmp_path):
   name = f"bsuite:{bsuite_id}"

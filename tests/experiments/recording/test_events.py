@@ -41,6 +41,22 @@ def test_tensorboard_reads_what_was_written(tmp_path, read):
   assert scalars["metric 49"] == [(2**40, 49)]
 
 
+def test_episodes_are_due_after_a_period_and_other_rows_always(
+  tmp_path, make_episode, monkeypatch
+):
+  now = iter([10.0, 10.001, 10.006, 10.007])
+  monkeypatch.setattr(loggers.time, "monotonic", lambda: next(now))
+  writer = loggers.TensorBoard(tmp_path)
+  assert [writer.is_due(make_episode(x)) for x in range(4)] == [
+    True,
+    False,
+    True,
+    False,
+  ]
+  assert writer.is_due(None)
+  writer.close()
+
+
 def test_a_resumed_run_hides_the_events_after_its_checkpoint(tmp_path, read):
   writer = loggers.TensorBoard(tmp_path)
   for step in (1, 2):

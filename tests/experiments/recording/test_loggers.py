@@ -49,8 +49,7 @@ def test_a_logger_that_fails_ends_the_run(base, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-  ("logger", "names"),
-  [("wandbb", "wandb?"), ("json:dumpz", "dumps")],
+  ("logger", "names"), [("wandbb", "wandb?"), ("json:dumpz", "dumps")]
 )
 def test_an_unknown_logger_is_refused(base, logger, names, capsys):
   assert run.main([*base, f"--logger={logger}"]) == 2

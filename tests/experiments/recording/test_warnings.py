@@ -40,11 +40,13 @@ def test_a_run_of_several_seeds_warns_once(make_episode, tmp_path, capsys):
   record = {"env": config.env, "seed": 1}
   made = recorder.Recorder(directory, config, record)
   for number in range(1, 4):
-    for seed in (1, 2):
-      metrics = {"q": -999.0 * seed, "q_bound": 20.0}
-      made.on_episodes(
-        [make_episode(number, learner_updates=600 * number, metrics=metrics, seed=seed)]
-      )
+    of_seeds = [{"q": -999.0 * seed, "q_bound": 20.0} for seed in (1, 2)]
+    made.on_episodes(
+      [
+        make_episode(number, learner_updates=600 * number, metrics=x, seed=seed)
+        for seed, x in enumerate(of_seeds, 1)
+      ]
+    )
   made.finish(summary.End("interrupted", 1.0), {})
   warning = capsys.readouterr().err
   assert "seed 1" in warning and "999" in warning and warning.count("\n") == 1

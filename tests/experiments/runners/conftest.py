@@ -51,12 +51,7 @@ def _train(
   (result,) = local.run(
     change_agent(agent),
     environment,
-    config_lib.RunConfig(
-      seed=seed,
-      replay=replay,
-      episodes=episodes,
-      **of_runner,
-    ),
+    config_lib.RunConfig(seed=seed, replay=replay, episodes=episodes, **of_runner),
     common.Hooks(**hooks),
     evaluation_environment=evaluation_environment,
   )
@@ -114,11 +109,7 @@ def same_rows():
     layouts, _ = packing.layouts(memory._agent)
     for name, column in packing.Rows(layouts, memory.save()[0]["words"]).items():
       np.testing.assert_allclose(
-        rows[name],
-        column[1 : num_rows + 1],
-        rtol=1e-4,
-        atol=1e-5,
-        err_msg=name,
+        rows[name], column[1 : num_rows + 1], rtol=1e-4, atol=1e-5, err_msg=name
       )
 
   return check

@@ -100,10 +100,7 @@ def test_acts_and_learns_as_the_local_runner_does(config, act_locally, same_rows
   learner_key, actor_key, *_ = jax.random.split(key, 4)
   samples, given = [], []
   learner = learner_lib.Learner(
-    agent,
-    iter(samples),
-    lambda keys, priorities: given.append(priorities),
-    learner_key,
+    agent, iter(samples), lambda keys, priorities: given.append(priorities), learner_key
   )
   (weights,) = learner.get_variables(["params"])
   # The room has nothing random in it.

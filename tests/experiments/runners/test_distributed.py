@@ -11,12 +11,12 @@ import textwrap
 import threading
 import time
 
+import psutil
 import pytest
 
 from explorax.experiments import processes, run
 
 pytest.importorskip("ray")
-psutil = pytest.importorskip("psutil")
 
 MIN_SIZE = 20
 COMMAND = (
