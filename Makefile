@@ -34,7 +34,7 @@ help:
 	@echo 'make results    tables and figures of docs/, README'"'"'s too, from the kept results'
 	@echo 'make scorecard  a smoke version of the table of all methods; FULL=1: the table'
 	@echo 'make bench      speed and memory, side by side with the peers'
-	@echo 'make bench-gpu  speed and memory on the GPU or TPU, in minutes; resumes what is missing'
+	@echo 'make bench-gpu  speed and memory on the GPU or TPU; resumes what was interrupted'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
 	@echo 'make lock       resolve the versions in requirements/ again'
 	@echo 'make clean      remove all generated files except results/ and runs/'

@@ -64,6 +64,7 @@ def take(call: Call) -> dict[str, Any]:
 
 
 def existing(path: pathlib.Path) -> pathlib.Path:
+  """The path; a RuntimeError if nothing is there."""
   if not path.exists():
     raise RuntimeError(f"there is no {path}; the head of peers.py sets it up")
   return path
@@ -149,7 +150,7 @@ def complete(
   return num_failures
 
 
-def pages_tables() -> dict[str, str]:
+def page_tables() -> dict[str, str]:
   """`MACHINE_TABLE` → the table in Markdown, with its command, commits and machine."""
   from explorax.experiments.reports import markdown
 
@@ -219,7 +220,7 @@ def main() -> int:
   if args.page or output == RESULTS:
     from explorax.experiments.reports import markdown
 
-    text = markdown.fill(PAGE.read_text(encoding="utf-8"), pages_tables())
+    text = markdown.fill(PAGE.read_text(encoding="utf-8"), page_tables())
     PAGE.write_text(text, encoding="utf-8")
   return bool(num_failures)
 

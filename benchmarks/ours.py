@@ -105,11 +105,10 @@ def structure(agent: str, env: str, of: str) -> dict[str, int]:
   import jax
 
   import explorax
-  from explorax import environments
-  from explorax.environments import jax_types
+  from explorax import accelerators, environments
   from explorax.experiments.runners import device, device_program
 
-  jax_types.may_branch = lambda: of == "CPU"
+  accelerators.may_branch = lambda: of == "CPU"
   pure, params = device.pure(environments.make(env, seed=0))
   core = explorax.make_agent(agent, env).core
   program = device_program.ScannedProgram(core, pure, 8, 1, max_steps=10_000)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from explorax import ranges
+from explorax import accelerators, ranges
 from explorax.environments import drawing, grid_maps, jax_types, specs
 
 MOVES = grid_maps.MOVES
@@ -114,7 +114,7 @@ class GridWorld(ranges.Checked, jax_types.Simulation):
 
     # Without noise nothing is drawn: drawing takes most of a step's time.
     is_noisy = jax_types.any_in_batch(jnp.asarray(params.noise) > 0.0)
-    direction = jax_types.branch(
+    direction = accelerators.branch(
       is_noisy, disturb, lambda: jnp.asarray(action, jnp.int32)
     )
     position = jnp.where(free[direction], targets[direction], state.position)

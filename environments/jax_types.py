@@ -4,8 +4,7 @@ Timesteps are `dm_env.TimeStep`s of arrays. At an episode's start the reward is 
 the discount 1 instead of dm_env's None, as agents see them.
 """
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import dm_env
@@ -122,24 +121,6 @@ def _any_of_batch(
 ) -> tuple[jax.Array, bool]:
   del axis_size, in_batched
   return any_in_batch(jnp.any(flags, axis=0)), False
-
-
-def may_branch() -> bool:
-  """Whether programs branch on data: an accelerator's host would wait for it."""
-  return jax.default_backend() == "cpu"
-
-
-def branch(
-  predicate: jax.Array,
-  then: Callable[..., Any],
-  otherwise: Callable[..., Any],
-  *operands: Any,
-) -> Any:
-  """`jax.lax.cond` on a CPU; on an accelerator both functions, and a choice."""
-  if may_branch():
-    return jax.lax.cond(predicate, then, otherwise, *operands)
-  choose = functools.partial(jnp.where, predicate)
-  return jax.tree.map(choose, then(*operands), otherwise(*operands))
 
 
 def restart(observation: jax.Array) -> dm_env.TimeStep:

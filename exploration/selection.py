@@ -83,8 +83,9 @@ def greedy_probs(scores: jax.Array, ties: str = "random") -> jax.Array:
   is_action = jnp.eye(scores.shape[0], dtype=bool)
   if ties == "first":
     return is_action[jnp.argmax(scores)].astype(jnp.float32)
-  # Not `scores == max(scores)`: a compiler may recompute scores where they are used,
-  # with different rounding. Each row of this reduction compares numbers of its own.
+  # Not `scores == max(scores)`: a compiler may compute scores again where they are
+  # used, and round them differently. Each row of this reduction, that of one action,
+  # compares only scores that it has computed itself.
   is_float = jnp.issubdtype(scores.dtype, jnp.floating)
   least = jnp.array(-jnp.inf if is_float else jnp.iinfo(scores.dtype).min, scores.dtype)
   rows = jnp.broadcast_to(scores, is_action.shape), is_action

@@ -10,6 +10,8 @@ import chex
 import jax
 import jax.numpy as jnp
 
+from explorax import accelerators
+
 
 class Sum(NamedTuple):
   """A sum: `value`, float32, and `rest`, float32, which rounding took away from it.
@@ -38,6 +40,6 @@ def add(total: Sum, term: chex.Numeric) -> Sum:
 
 def cumulative(x: jax.Array) -> jax.Array:
   """The running sums of `[N]`; of a few numbers, accelerators need no scan."""
-  if x.shape[0] > 16 or jax.default_backend() == "cpu":
+  if x.shape[0] > 16 or accelerators.may_branch():
     return jnp.cumsum(x)
   return jnp.sum(jnp.where(jnp.tri(x.shape[0], dtype=bool), x, 0), axis=1)

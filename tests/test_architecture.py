@@ -16,7 +16,7 @@ MAY_IMPORT = {
   "experiments": {"losses", "exploration", "networks", "environments", "agents"},
   "papers": {"losses", "exploration", "environments", "agents", "experiments"},
 }
-LEAVES = {"notation", "ranges"}  # Every folder may import them.
+LEAVES = {"accelerators", "notation", "ranges"}  # Every folder may import them.
 # Library → the only folders and files that may import it.
 ONLY_IN = {
   "acme": ("agents/replay", "agents/wiring"),

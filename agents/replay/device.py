@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from explorax import accelerators
 from explorax.agents import types
 from explorax.agents.replay import packing, windows
-from explorax.environments import jax_types
 from explorax.exploration import sums
 
 Columns = Mapping[str, jax.Array]
@@ -270,7 +270,7 @@ class DeviceReplay:
       )
       return initial_priority(rows, start == 0)
 
-    return jax_types.branch(jnp.any(where), compute, lambda: ones)
+    return accelerators.branch(jnp.any(where), compute, lambda: ones)
 
 
 @jax.custom_batching.custom_vmap

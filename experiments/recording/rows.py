@@ -61,6 +61,7 @@ class CsvFile:
       OutputError: if the file cannot be written.
     """
     self.path, self._later = path, set(later_metrics)
+    self._first = COLUMNS[path.name]
     self._header: list[str] = []
     is_new = last_step is None or not path.exists()
     with output.write_errors(path):
@@ -88,7 +89,7 @@ class CsvFile:
         f"{self.path.name} has no column for {', '.join(sorted(new))}, which was not "
         "in its first row; report every metric from the first episode on."
       )
-    for name in COLUMNS[self.path.name]:
+    for name in self._first:
       cells[name] = getattr(row, name)
     return [cells.get(name, "") for name in self._header]
 

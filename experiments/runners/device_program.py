@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from explorax import accelerators
 from explorax.agents import types, updates
 from explorax.agents.replay import device as device_replay
 from explorax.agents.wiring import episode_weights, threefry
@@ -266,7 +267,7 @@ class DeviceAgent:
     if core.copy_target is None:
       return state
     is_due, copy = number % core.target_period == 0, lift(core.copy_target)
-    learner = jax_types.branch(is_due, copy, lambda same: same, state.learner)
+    learner = accelerators.branch(is_due, copy, lambda same: same, state.learner)
     return state._replace(learner=learner)
 
   def update(self, state: State, before: Update) -> tuple[State, Update]:
@@ -371,7 +372,7 @@ class ScannedProgram:
     # (key, or S > 1 keys `[S, ...]`; the environment's parameters) → the first state.
     self.init = jax.jit(init)
     # On an accelerator, the numbers are static: the host waits for a loop's condition.
-    static = () if jax_types.may_branch() else (1, 2, 3)
+    static = () if accelerators.may_branch() else (1, 2, 3)
     self._advance = jax.jit(self._rounds, static_argnums=static, donate_argnums=0)
 
   def act(self, state: State, num_steps: int) -> tuple[State, Log]:
@@ -476,7 +477,7 @@ class ScannedProgram:
       )
 
     state = self._lift(self._act)(state)
-    if not jax_types.may_branch():
+    if not accelerators.may_branch():
       return end(state, log)
     # Outside the functions of one seed: under vmap, both branches would be computed.
     return jax.lax.cond(

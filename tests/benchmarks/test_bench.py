@@ -63,7 +63,7 @@ def test_every_row_names_a_function(load):
 
 def test_the_page_has_the_kept_rows(load):
   bench = load("bench")
-  text, tables = bench.PAGE.read_text(encoding="utf-8"), bench.pages_tables()
+  text, tables = bench.PAGE.read_text(encoding="utf-8"), bench.page_tables()
   assert markdown.fill(text, tables) == text, "run python benchmarks/bench.py --page"
   assert set(tables) <= set(markdown.names(text))
 

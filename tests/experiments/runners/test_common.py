@@ -1,13 +1,15 @@
-"""The number of updates due, and the record of the current episode."""
+"""The number of updates due, the record of the current episode, and a run's errors."""
 
 import fractions
 import json
+import types as modules
 
 import numpy as np
 import pytest
 
 from explorax.agents import types
-from explorax.experiments.runners import common
+from explorax.experiments import config as config_lib
+from explorax.experiments.runners import common, course
 
 
 def make_pace(rate: float, min_size: int = 6) -> common.Pace:
@@ -62,3 +64,23 @@ def test_the_tracker_sums_an_episode():
   assert tracker.episode_return == 0.1 + 0.2
   assert (tracker.length, tracker.policy) == (2, 2)  # The first action's policy.
   assert tracker.metrics() == {"intrinsic_return": 0.75}
+
+
+@pytest.mark.parametrize("disk_is_full", [False, True])
+def test_an_error_is_raised_after_the_episodes_before_it_are_reported(disk_is_full):
+  told, run = [], modules.SimpleNamespace(env_steps=3, resumed_at=0, is_done=False)
+  run.ended, run.activity, run.weights = ["episode"], common.ACTING, list
+
+  def advance():
+    raise FloatingPointError("the loss")
+
+  def on_episodes(episodes):
+    told.extend(episodes)
+    if disk_is_full:
+      raise OSError("the disk is full")
+
+  run.advance = advance
+  config = config_lib.RunConfig(agent="dqn", env="x:y", steps=9)
+  with pytest.raises(FloatingPointError, match="the loss"):
+    course.RunControl(run, config, common.Hooks(on_episodes=on_episodes)).train()
+  assert told == ["episode"] and run.ended == []

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from explorax import environments, exploration
+from explorax import accelerators, environments, exploration
 from explorax.agents import types
 from explorax.agents.bonuses import ngu
 from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.wiring import learner as learner_lib
-from explorax.environments import gridworld, jax_adapter, jax_types
+from explorax.environments import gridworld, jax_adapter
 from explorax.experiments import config as config_lib
 from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import common, course, device, device_program
@@ -158,7 +158,7 @@ def test_programs_for_accelerators_do_the_same(monkeypatch):
     return jax.device_get((state, update, ended))
 
   expected = outcome()
-  monkeypatch.setattr(jax_types, "may_branch", lambda: False)
+  monkeypatch.setattr(accelerators, "may_branch", lambda: False)
   jax.tree.map(
     lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6),
     outcome(),
