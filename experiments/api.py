@@ -137,7 +137,9 @@ def train(
       f"the flags of a run: {', '.join(sorted(known))}."
     )
   if runner is None:
-    runner = config_lib.DEVICE if _is_jax(env) else config_lib.LOCAL
+    raw = None if isinstance(env, str) else environments.wrap(env, seed=0).raw
+    is_jax = isinstance(raw, jax_adapter.JaxEnvironment)
+    runner = config_lib.DEVICE if is_jax else config_lib.LOCAL
   if output is None:
     output = tempfile.mkdtemp(dir=_temporary_directory().name)
     flags = {"checkpoint_replay": False, **flags}
@@ -174,12 +176,6 @@ def train(
 
 def _name(env: Environment) -> str:
   return env if isinstance(env, str) else identity.name_of(env)
-
-
-def _is_jax(env: Environment) -> bool:
-  if isinstance(env, str):
-    return False
-  return isinstance(environments.wrap(env, seed=0).raw, jax_adapter.JaxEnvironment)
 
 
 @functools.cache

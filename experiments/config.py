@@ -125,8 +125,8 @@ class RunConfig(ranges.Checked):
   # Ends an evaluation with the episode in which its steps reach this number, instead of
   # after --eval_episodes. (Atari's usual 500,000 frames are 125,000 steps.)
   eval_steps: _Count | None = None
-  # Records the last and the best evaluation episode as videos/step_*.gif; needs
-  # explorax[video], and an environment that can be rendered.
+  # Records the last evaluation episode as videos/step_*.gif; needs explorax[video],
+  # and an environment that can be rendered.
   video: bool = False
 
   ## The distributed runner

@@ -22,7 +22,7 @@ from explorax import notation, ranges
 from explorax.experiments import errors
 from explorax.experiments import settings as settings_lib
 
-_WIDTH, _INDENT = 88, " " * 6
+_WIDTH, _INDENT = 82, " " * 6
 
 
 class Flag(NamedTuple):
@@ -101,7 +101,5 @@ def help_text(*classes: type) -> str:
     heading, text = settings_lib.comments(flag.cls)[flag.field.name]
     lines = groups.setdefault(heading, [heading])
     lines.append(f"  --{name}" + ("" if flag.is_switch else "=VALUE"))
-    lines += textwrap.wrap(
-      text, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT
-    )
+    lines.append(textwrap.indent(textwrap.fill(text, _WIDTH), _INDENT))
   return "\n\n".join("\n".join(lines) for lines in groups.values())

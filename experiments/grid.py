@@ -8,6 +8,7 @@ OUTPUT/AGENT/ENV         the files of all seeds, if there are several
 
 import contextlib
 import itertools
+import operator
 import pathlib
 import re
 import shlex
@@ -176,7 +177,10 @@ def compute(
       done += 1
       if isinstance(outcome, pool.Failure):
         failed += 1
-        _write_failure(pathlib.Path(task.name), outcome)
+        if not pathlib.Path(task.name, session.ERROR).exists():  # It has not begun.
+          text = f"{outcome.details}{outcome.problem}\n".encode()
+          directory = output.RunDirectory(task.name)
+          directory.write(session.ERROR, operator.methodcaller("write", text))
         console_lib.print_error(f"{task.name} failed: {outcome.problem}.")
       else:
         console.line(f"{done} of {len(tasks)}: {task.name}")
@@ -190,13 +194,6 @@ def compute(
       "computes only these."
     )
   return stop.exit_code if done < len(tasks) else 1 if failed else 0
-
-
-def _write_failure(directory: pathlib.Path, failure: pool.Failure) -> None:
-  """Writes `error.txt`, unless the run has begun and has written it itself."""
-  if not (directory / session.ERROR).exists():
-    text = f"{failure.details}{failure.problem}\n".encode()
-    output.RunDirectory(directory).write(session.ERROR, lambda file: file.write(text))
 
 
 def perform(config: config_lib.RunConfig) -> bool:

@@ -66,17 +66,16 @@ def _report(flags: dict[str, Any], argv: list[str]) -> command.Work:
   asked = shlex.join(["python", "-m", "explorax.experiments.report", *argv])
   parent = directories[0] if len(directories) == 1 else ""
   to = flags["output"] or pathlib.Path(parent).expanduser() / "report"
-  return lambda: _write(directories, pathlib.Path(to), asked)
 
+  def work() -> int:
+    errors.check_installed("matplotlib")
+    page = make(directories)
+    page.add(f"```\n{asked}\n```")
+    path = page.write(pathlib.Path(to))
+    print("\n\n".join([*page.shown, str(path)]))
+    return 0
 
-def _write(directories: Sequence[str], to: pathlib.Path, asked: str) -> int:
-  """Writes the page, and prints its tables of scores."""
-  errors.check_installed("matplotlib")
-  page = make(directories)
-  page.add(f"```\n{asked}\n```")
-  path = page.write(to)
-  print("\n\n".join([*page.shown, str(path)]))
-  return 0
+  return work
 
 
 def make(directories: Sequence[str]) -> "page_lib.Page":
@@ -100,7 +99,7 @@ def make(directories: Sequence[str]) -> "page_lib.Page":
   num_agents = summary.count(len(agents), "agent")
   num_envs = summary.count(len(envs), "environment")
   page = page_lib.Page(f"{num_agents} in {num_envs}")
-  names = ", ".join(map(page_lib.code, agents))
+  names = ", ".join(f"`{agent}`" for agent in agents)
   page.add(f"{summary.count(len(runs), 'run')} of {names}.")
   page.add(*remarks)
   logs = bsuite.finished(runs, labels)

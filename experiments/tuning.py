@@ -114,10 +114,8 @@ def ranked(configs: Sequence[config_lib.RunConfig], score: str) -> list[Row]:
     error = curves.standard_error(np.array(scores))
     text = shlex.join([f"--set={x}" for x in settings])
     rows.append(Row(agent, text, score, mean, error, len(scores), requested))
-  agents = [row.agent for row in rows]
-  return sorted(
-    rows, key=lambda x: (agents.index(x.agent), math.isnan(x.mean), -x.mean)
-  )
+  names = [row.agent for row in rows]
+  return sorted(rows, key=lambda x: (names.index(x.agent), math.isnan(x.mean), -x.mean))
 
 
 def to_text(rows: Sequence[Row]) -> str:

@@ -1,7 +1,6 @@
 """Drawings: `curve.png`, and the style of all: lines that differ in grey, and bands."""
 
 import collections
-import importlib.util
 import re
 from collections.abc import Sequence
 from typing import Any, BinaryIO, NamedTuple, TypeAlias
@@ -66,11 +65,6 @@ _AGENTS = {
   }.items()
   for name in names.split(", ")
 }
-
-
-def can_draw() -> bool:
-  """Whether matplotlib is installed."""
-  return importlib.util.find_spec("matplotlib") is not None
 
 
 def style(number: int) -> Style:

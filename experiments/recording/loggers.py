@@ -154,13 +154,8 @@ def scalars(
       **{f"learner/{name}": value for name, value in row.metrics.items()},
     }
   metrics = [episode.metrics for episode in row.episodes]
-  return {
-    "evaluation/return": row.mean_return,
-    "evaluation/length": row.mean_length,
-    **{
-      f"evaluation/metrics/{name}": float(
-        np.mean([x.get(name, math.nan) for x in metrics])
-      )
-      for name in sorted(metrics[0])
-    },
-  }
+  values = {"return": row.mean_return, "length": row.mean_length}
+  for name in sorted(metrics[0]):
+    mean = np.mean([x.get(name, math.nan) for x in metrics])
+    values[f"metrics/{name}"] = float(mean)
+  return {f"evaluation/{name}": value for name, value in values.items()}

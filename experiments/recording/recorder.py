@@ -9,6 +9,7 @@ Each seed has a directory with the files of a run. A run of several seeds also h
 """
 
 import functools
+import importlib.util
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -81,7 +82,7 @@ class Recorder:
 
   def on_log(self, row: common.LogRow) -> None:
     """Records a row of the log."""
-    self._seeds[row.seed].write(rows.LEARNER, [row])
+    self._seeds[row.seed].files[rows.LEARNER](row)
     self._seeds[row.seed].tell(row)
 
   def on_episodes(self, episodes: Sequence[common.Episode]) -> None:
@@ -100,7 +101,7 @@ class Recorder:
           which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
           console_lib.print_error(which + message)
     for number, ended in of_seeds.items():
-      self._seeds[number].write(rows.METRICS, ended)
+      self._seeds[number].files[rows.METRICS](*ended)
     for number, ended in of_seeds.items():
       for episode in ended:
         self._seeds[number].tell(episode)
@@ -108,7 +109,7 @@ class Recorder:
   def on_evaluation(self, evaluation: common.Evaluation) -> None:
     """Records an evaluation."""
     seed = self._seeds[evaluation.seed]
-    seed.write(rows.EVALUATION, evaluation.episodes)
+    seed.files[rows.EVALUATION](*evaluation.episodes)
     seed.tell(evaluation)
     if self._filmed is not None:
       self._filmed.on_evaluation(evaluation)
@@ -134,7 +135,8 @@ class Recorder:
       self._filmed.write(self._directory)
     for number, seed in self._seeds.items():  # When all summaries are written.
       which = f", seed {number}" if len(outcomes) > 1 else ""
-      seed.draw(_title(self._config) + which)
+      shown, title = seed.columns, _title(self._config) + which
+      _draw(seed.directory, title, [shown[rows.METRICS]], shown.get(rows.EVALUATION))
     return summary.to_text(_title(self._config), outcomes)
 
 
@@ -142,8 +144,10 @@ class _SeedRecorder:
   """The files and loggers of one seed.
 
   Attributes:
+    directory: of its files.
     totals: the environment's, when the run resumed.
     watches: functions of an episode that return what to warn of.
+    files: by name.
     columns: file → the columns of its rows, once the run has ended.
   """
 
@@ -162,28 +166,24 @@ class _SeedRecorder:
     """
     self.watches = (warnings.Divergence(), warnings.CutTargets(record))
     self.columns: Mapping[str, rows.Rows] = {}
-    self._directory, self._config, self._record = directory, config, record
+    self.directory, self._config, self._record = directory, config, record
     path, (last_step, evaluated_at) = directory.path, last_steps or (None, None)
     users = []
     if config.logger is not None:
       users.append(loggers.find(config.logger)(record, path))
     later = set(learner_metrics)
-    self._files = {
+    self.files = {
       rows.METRICS: rows.CsvFile(path / rows.METRICS, later, last_step),
       rows.LEARNER: rows.CsvFile(path / rows.LEARNER, later - {"finite"}, last_step),
     }
     if config.evaluates:
       evaluations = rows.CsvFile(path / rows.EVALUATION, ("left",), evaluated_at)
-      self._files[rows.EVALUATION] = evaluations
+      self.files[rows.EVALUATION] = evaluations
     self.totals: Mapping[str, float] = {}
     if bsuite_csv.is_for(config):
       self.totals = bsuite_csv.last_totals(rows.read(path / rows.METRICS))
     self._events = loggers.TensorBoard(path, last_step, config.num_seeds)
     self._loggers: list[Any] = [self._events, *users]
-
-  def write(self, name: str, new: Sequence[Any]) -> None:
-    """Appends rows to the file `name`."""
-    self._files[name](*new)
 
   def tell(self, event: Any) -> None:
     """Gives the scalars of an episode, an evaluation or a row of the log to loggers."""
@@ -194,27 +194,22 @@ class _SeedRecorder:
 
   def close(self, params: Any) -> None:
     """Closes files and loggers, and saves the weights, unless they are None."""
-    for file in self._files.values():
+    for file in self.files.values():
       file.close()
     for logger in self._loggers:
       logger.close()
     if params is not None:
-      checkpoint.write(self._directory.path / WEIGHTS, params, self._record)
+      checkpoint.write(self.directory.path / WEIGHTS, params, self._record)
 
   def finish(self, end: summary.End, result: common.Result | None) -> dict[str, Any]:
     """Writes what is made of the rows; returns the content of `summary.json`."""
-    self.columns = {name: rows.read(file.path) for name, file in self._files.items()}
+    self.columns = {name: rows.read(file.path) for name, file in self.files.items()}
     content = summary.summarize_run(end, self._record, self.columns, result)
-    self._directory.write_json("summary.json", content)
+    self.directory.write_json("summary.json", content)
     episodes = self.columns[rows.METRICS]
     if len(episodes["episode"]) and bsuite_csv.is_for(self._config):
-      bsuite_csv.write(self._directory, self._config, episodes)
+      bsuite_csv.write(self.directory, self._config, episodes)
     return content
-
-  def draw(self, title: str) -> None:
-    """Draws the curve of the rows, if there are any."""
-    evaluations = self.columns.get(rows.EVALUATION)
-    _draw(self._directory, title, [self.columns[rows.METRICS]], evaluations)
 
 
 def write_files_of_seeds(
@@ -240,7 +235,8 @@ def _draw(
   evaluations: rows.Rows | None = None,
 ) -> None:
   """Draws `curve.png`, unless a seed has no episode or matplotlib is missing."""
-  if all(len(columns["episode"]) for columns in seeds) and drawing.can_draw():
+  can_draw = importlib.util.find_spec("matplotlib") is not None
+  if can_draw and all(len(columns["episode"]) for columns in seeds):
     draw: Callable[..., Any] = functools.partial(
       drawing.learning_curve, runs=seeds, title=title, evaluations=evaluations
     )

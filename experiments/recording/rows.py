@@ -1,6 +1,9 @@
 """The CSV files of a run: rows of episodes, of evaluation episodes, and of the log."""
 
 import csv
+import functools
+import io
+import operator
 import os
 import pathlib
 from collections.abc import Collection, Mapping, Sequence
@@ -28,6 +31,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
   LEARNER: ("env_steps", "learner_updates", "steps_per_second", "wall_seconds"),
 }
 _TEXTS = ("policy",)
+_FORMATS = dict.fromkeys(("steps_per_second", "wall_seconds"), "%.9g")
 _INTEGERS = ("episode", "env_steps", "episode_length", "learner_updates")
 
 Rows = Mapping[str, np.ndarray]  # Column → values `[N]`.
@@ -69,43 +73,57 @@ class CsvFile:
         self._header = _cut(path, last_step)
       mode = "w" if is_new else "a"
       self._file = open(path, mode, newline="", encoding="utf-8")  # noqa: SIM115
-    self._writer = csv.writer(self._file, lineterminator="\n")
     self._known = {*self._header}  # Metrics with a column, or with a warning.
+    self._columns = operator.attrgetter(*self._first)
+    self._metrics: set[str] | None = None  # Of the newest row.
 
   def __call__(self, *rows: Any) -> None:
     """Appends rows of a runner; warns of a metric without a column, and omits it."""
     with output.write_errors(self.path):
-      if not self._header and rows:
-        self._begin(rows[0].metrics)
-      self._writer.writerows(map(self._cells, rows))
+      for row in rows:  # Thousands a second: one formatting operation for each.
+        metrics = row.metrics
+        if metrics.keys() != self._metrics:
+          self._prepare(metrics)
+        cells = [_quoted(x) if isinstance(x, str) else x for x in self._columns(row)]
+        self._file.write(self._format % (*cells, *[metrics[x] for x in self._names]))
       self._file.flush()  # They are in the file, even if the process is killed.
 
-  def _cells(self, row: Any) -> list[Any]:
-    cells: dict[str, Any] = {k: f"{value:.9g}" for k, value in row.metrics.items()}
-    if not cells.keys() <= self._known:
-      new = cells.keys() - self._known
+  def _prepare(self, metrics: Mapping[str, Any]) -> None:
+    """Prepares the line of rows with these metrics; warns of those without a column."""
+    if not self._header:
+      self._write_header(metrics)
+    self._metrics, others = {*metrics}, self._header[len(self._first) :]
+    if new := self._metrics - self._known:
       self._known |= new
       console.print_error(
         f"{self.path.name} has no column for {', '.join(sorted(new))}, which was not "
         "in its first row; report every metric from the first episode on."
       )
-    for name in self._first:
-      cells[name] = getattr(row, name)
-    return [cells.get(name, "") for name in self._header]
+    self._names = [x for x in others if x in metrics]
+    formats = [_FORMATS.get(x, "%s") for x in self._first]
+    formats += ["%.9g" if x in metrics else "" for x in others]
+    self._format = ",".join(formats) + "\n"
 
   def close(self) -> None:
     """Closes the file, which has a header even if it has no row."""
     with output.write_errors(self.path):
       if not self._header:
-        self._begin(())
+        self._write_header(())
       self._file.close()
 
-  def _begin(self, metrics: Collection[str]) -> None:
+  def _write_header(self, metrics: Collection[str]) -> None:
     """Writes the header."""
-    first = sorted(set(metrics) - self._later)
-    self._header = [*COLUMNS[self.path.name], *first, *sorted(self._later)]
+    first = sorted(set(metrics) - self._later - {*self._first})
+    self._header = [*self._first, *first, *sorted(self._later)]
     self._known |= {*self._header}
-    self._writer.writerow(self._header)
+    self._file.write(",".join(map(_quoted, self._header)) + "\n")
+
+
+@functools.lru_cache
+def _quoted(text: str) -> str:
+  """The text as a cell: in quotation marks if it has a comma or the like."""
+  csv.writer(cell := io.StringIO(), lineterminator="").writerow([text])
+  return cell.getvalue()
 
 
 def _cut(path: pathlib.Path, last_step: int) -> list[str]:

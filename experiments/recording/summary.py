@@ -1,7 +1,7 @@
 """The results of a run: `summary.json`, and the table printed at the end."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,16 +98,6 @@ def to_text(title: str, seeds: Seeds) -> str:
   first = next(iter(seeds.values()))
   lines = [f"{title}: {first['status']}", *_returns(seeds), *_length(seeds)]
   return "\n  ".join(lines)
-
-
-def aligned(table: Sequence[Sequence[str]]) -> list[str]:
-  """The lines of a table: the first column to the left, numbers to the right."""
-  widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-  lines = []
-  for first, *others in table:
-    cells = [text.rjust(w) for text, w in zip(others, widths[1:], strict=True)]
-    lines.append("  " + "   ".join([first.ljust(widths[0]), *cells]).rstrip())
-  return lines
 
 
 def duration(seconds: float) -> str:

@@ -142,7 +142,7 @@ def _improvement_rows(
       x, y = y, x
       better = statistics.Interval(1 - better.value, 1 - better.high, 1 - better.low)
     value, interval = page_lib.cells(better)
-    names = {"X": page_lib.code(x), "Y": page_lib.code(y)}
+    names = {"X": f"`{x}`", "Y": f"`{y}`"}
     counts = {"of": summary.count(len(common), "environment")}
     rows.append({**names, **counts, "P(X > Y)": value, "95 % interval": interval})
   return rows

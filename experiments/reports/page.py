@@ -123,7 +123,8 @@ def estimates(
   for agent, score in scores.items():
     texts = {k: x if isinstance(x, str) else x[agent] for k, x in columns.items()}
     value, interval = cells(score, to_text)
-    rows.append({"agent": code(agent), **texts, name: value, "95 % interval": interval})
+    ours = {"agent": f"`{agent}`", **texts, name: value, "95 % interval": interval}
+    rows.append(ours)
   return rows
 
 
@@ -134,11 +135,6 @@ def cells(
   value, low, high = (float(x) for x in interval)
   ends = "" if math.isnan(low) else f"[{to_text(low)}, {to_text(high)}]"
   return "–" if math.isnan(value) else to_text(value), ends
-
-
-def code(name: str) -> str:
-  """A name as it is, whatever letters it has."""
-  return f"`{name}`"
 
 
 def curves(

@@ -67,16 +67,21 @@ class Run(abc.ABC):
     episodes: number of finished episodes of each seed.
     ended: those that are not reported yet.
     resumed_at: environment steps of the checkpoint; 0 for a new run.
+    may_run_ahead: whether `advance` may begin what follows before it returns.
+    begun: what it has begun, so that the state is ahead of the counters; or None.
   """
 
   def __init__(self, agent: types.Agent, config: config_lib.RunConfig):
     """Starts with all counters at zero."""
     self._agent = agent
     self._config = config
+    self._seeds = config.seeds
     self.resumed_at = 0
     self.clock = Clock()
     self.episodes = [0] * config.num_seeds
     self.ended: list[common.Episode] = []
+    self.may_run_ahead: Callable[[], bool] = lambda: False
+    self.begun: Any = None
 
   @property
   @abc.abstractmethod
@@ -142,8 +147,7 @@ class Run(abc.ABC):
       yield common.LogRow(
         env_steps=self.env_steps,
         learner_updates=self.num_updates,
-        steps_per_second=self.clock.steps_per_second(self.env_steps),
-        wall_seconds=self.clock.seconds,
+        **self._times(),
         metrics={
           **parameters,
           **{name: value for name, value in metrics.items() if name != "finite"},
@@ -165,25 +169,26 @@ class Run(abc.ABC):
       for episodes, weights in zip(self.episodes, self.weights(), strict=True)
     ]
 
-  def _count_episode(
-    self, index: int, *, env_steps: int, policy: int, **columns: Any
-  ) -> None:
+  def _count_episode(self, index: int, *, policy: int, **columns: Any) -> None:
     """Counts an ended episode of a seed, which is then to be reported.
 
-    `policy` is the index of the policy that acted; `columns` are of `common.Episode`.
+    `policy` is the index of the policy that acted; `columns` are of `common.Episode`,
+    with those of `_times`.
     """
     self.episodes[index] += 1
     self.ended.append(
       common.Episode(
         episode=self.episodes[index],
-        env_steps=env_steps,
         policy=self._agent.policy_names[policy],
-        steps_per_second=self.clock.steps_per_second(self.env_steps),
-        wall_seconds=self.clock.seconds,
-        seed=self._config.seeds[index],
+        seed=self._seeds[index],
         **columns,
       )
     )
+
+  def _times(self) -> dict[str, float]:
+    """The columns of rows that depend on the time."""
+    speed = self.clock.steps_per_second(self.env_steps)
+    return {"steps_per_second": speed, "wall_seconds": self.clock.seconds}
 
 
 class RunControl:
@@ -223,6 +228,7 @@ class RunControl:
     if evaluation_environment is not None:
       self._prepare_evaluations(evaluation_environment)
     self._logged_at = run.env_steps
+    run.may_run_ahead = self._may_run_ahead
 
   def train(self) -> list[common.Result]:
     """Advances the run to its end; returns the result of each seed.
@@ -246,7 +252,7 @@ class RunControl:
     The last evaluation comes after the last checkpoint: one that is stopped is
     repeated, and a run that is extended has that of its new end instead.
     """
-    run, checkpoints = self._run, self._hooks.checkpoints
+    run = self._run
     while self._continues():
       try:
         run.advance()
@@ -259,11 +265,10 @@ class RunControl:
         self._logged_at = run.env_steps
         for row in run.log_rows():
           self._hooks.on_log(row)
-      if checkpoints is not None and checkpoints.is_due(run.env_steps):
-        self._save(checkpoints)
+      if run.begun is None and self._saves_now:
+        self._save()
     run.check_finite()
-    if checkpoints is not None:
-      self._save(checkpoints)
+    self._save()
     is_complete = self._is_complete and self._evaluate_at_end()
     return run.results(interrupted=not is_complete)
 
@@ -275,18 +280,34 @@ class RunControl:
 
   def _continues(self) -> bool:
     """Evaluates if it is due; whether another step is, and shows what it does."""
-    run, every = self._run, self._config.eval_every
-    is_due = common.has_passed(every, min(self._evaluated_at), run.env_steps)
-    if is_due and run.may_evaluate:
-      self._evaluate()
-    if self._is_complete or self._hooks.stop():
-      return False
+    run = self._run
+    if run.begun is None:
+      if self._evaluates_now:
+        self._evaluate()
+      if self._is_complete or self._hooks.stop():
+        return False
     activity = run.activity
     if activity not in self._compiled:
       self._compiled.add(activity)
       activity = common.COMPILING + activity
     self._hooks.on_activity(activity, run.env_steps)
     return True
+
+  def _may_run_ahead(self) -> bool:
+    """Whether nothing after the report needs the state or, but for a stop, ends it."""
+    ends = self._config.episodes is not None or self._is_complete or self._hooks.stop()
+    return not (ends or self._evaluates_now or self._saves_now)
+
+  @property
+  def _evaluates_now(self) -> bool:
+    run, every = self._run, self._config.eval_every
+    is_due = common.has_passed(every, min(self._evaluated_at), run.env_steps)
+    return is_due and run.may_evaluate
+
+  @property
+  def _saves_now(self) -> bool:
+    checkpoints = self._hooks.checkpoints
+    return checkpoints is not None and checkpoints.is_due(self._run.env_steps)
 
   @property
   def _is_complete(self) -> bool:
@@ -366,8 +387,10 @@ class RunControl:
       )
     return episodes
 
-  def _save(self, checkpoints: checkpoint_lib.Checkpointer) -> None:
-    run = self._run
+  def _save(self) -> None:
+    run, checkpoints = self._run, self._hooks.checkpoints
+    if checkpoints is None:
+      return
     run.check_finite()
     snapshot = run.save(with_replay=checkpoints.with_replay)
     counts = {

@@ -26,6 +26,8 @@ from explorax.experiments import checkpoint as checkpoint_lib
 from explorax.experiments import config as config_lib
 from explorax.experiments.runners import common, course, device_program
 
+# Steps of each environment and updates of each learner until a report; what they leave.
+_Begun: TypeAlias = tuple[int, int, device_program.Log, device_program.Update | None]
 Environment: TypeAlias = (
   dm_env.Environment | jax_types.Environment | batched_types.BatchedEnvironment
 )
@@ -136,7 +138,6 @@ class DeviceRun(course.Run):
     `state` has a leading axis of seeds if there is more than one.
     """
     super().__init__(agent, config)
-    self._seeds = config.seeds
     self._num_envs = num_envs
     self.state = state
     self.steps = 0
@@ -229,30 +230,26 @@ class DeviceRun(course.Run):
       return [tree]
     return [jax.tree.map(lambda x, i=i: x[i], tree) for i in range(len(self._seeds))]
 
-  def _report(
-    self,
-    index: int,
-    step: int,
-    updates: int,
-    ended: Any,
-    row: int,
-    metrics: dict[str, float],
-  ) -> None:
-    """Counts the episode in a row of `ended`, of a seed, at this step, from 1.
+  def _report(self, ended: Any, of_each: Sequence[Any]) -> None:
+    """Counts ended episodes `[N]`.
 
-    `ended` are `Episodes` of lists, and `metrics` the learner's and the environment's.
+    `of_each`: the index of its seed, the step, from 1, the updates, and the metrics.
     """
-    if self._has_bonus:
-      metrics = {"intrinsic_return": ended.intrinsic[row], **metrics}
-    self._count_episode(
-      index,
-      env_steps=step * self._num_envs,
-      episode_return=ended.episode_return.value[row] + ended.episode_return.rest[row],
-      episode_length=ended.length[row],
-      policy=ended.policy[row],
-      learner_updates=updates,
-      metrics=metrics,
-    )
+    times, ended = self._times(), jax.tree.map(np.ndarray.tolist, ended)
+    value, rest = ended.episode_return
+    for row, (index, step, updates, metrics) in enumerate(of_each):
+      if self._has_bonus:
+        metrics = {"intrinsic_return": ended.intrinsic[row], **metrics}
+      self._count_episode(
+        index,
+        env_steps=step * self._num_envs,
+        episode_return=value[row] + rest[row],
+        episode_length=ended.length[row],
+        policy=ended.policy[row],
+        learner_updates=updates,
+        metrics=metrics,
+        **times,
+      )
 
   def _store_metrics(self, update: device_program.Update, before: int = 0) -> None:
     """Stores the metrics of each seed's last update, or first non-finite one.
@@ -304,42 +301,41 @@ class ScannedRun(DeviceRun):
     return self.steps - self.empty_steps > self.fill_steps
 
   def advance(self) -> None:
-    """Steps until the next report, with updates once replay is filled."""
+    """Steps until the next report; then the device goes on while the host reports."""
+    num_steps, num_updates, log, update = self.begun or self._begin()
+    self.begun, earlier = None, (self.steps, self.updates, self.metrics)
+    jax.block_until_ready(log)
+    self.steps += num_steps
+    self.updates += num_updates
+    if update is not None:
+      self._store_metrics(update, before=earlier[1])
+      self.clock.mark_warm(self.env_steps)
+    if self.may_run_ahead():
+      self.begun = self._begin()
+    self._report_all(log, *earlier)
+
+  def _begin(self) -> _Begun:
+    """Starts the steps and updates until the next report."""
     program, config, limit = self._program, self._config, math.inf
-    most_steps = program.steps_per_report
+    most_steps, few = program.steps_per_report, device_program.MIN_STEPS_PER_REPORT
     if config.episodes is not None:
-      most_steps = min(most_steps, device_program.MIN_STEPS_PER_REPORT)
+      most_steps = min(most_steps, few)
     if config.eval_every is not None:
-      each = max(
-        config.eval_every // self._num_envs, device_program.MIN_STEPS_PER_REPORT
-      )
-      most_steps = min(most_steps, each)
+      most_steps = min(most_steps, max(config.eval_every // self._num_envs, few))
     if config.steps is not None:
       limit = math.ceil(config.steps / self._num_envs) - self.empty_steps
     done, fill = self.steps - self.empty_steps, int(min(self.fill_steps, limit))
     if done < fill:
-      self._act(min(fill - done, most_steps))
-      return
+      num_steps = min(fill - done, most_steps)
+      self.state, log = program.act(self.state, num_steps)
+      return num_steps, 0, log, None
     rounds = most_steps // program.steps_per_round
     if limit < math.inf:  # Not beyond the limit.
       rounds = min(rounds, math.ceil((limit - done) / program.steps_per_round))
-    self._learn(max(rounds, 1))
-
-  def _act(self, num_steps: int) -> None:
-    before = self.steps
-    self.state, log = self._program.act(self.state, num_steps)
-    self.steps += num_steps
-    self._report_all(log, before, self.updates, self.metrics)
-
-  def _learn(self, num_rounds: int) -> None:
-    program, steps, updates = self._program, self.steps, self.updates
-    self.state, log, update = program.learn(self.state, num_rounds, updates)
-    self.steps += num_rounds * program.steps_per_round
-    self.updates += num_rounds * program.updates_per_round
-    earlier = self.metrics
-    self._store_metrics(update, before=updates)
-    self._report_all(log, steps, updates, earlier)
-    self.clock.mark_warm(self.env_steps)
+    rounds = max(rounds, 1)
+    self.state, log, update = program.learn(self.state, rounds, self.updates)
+    num_updates = rounds * program.updates_per_round
+    return rounds * program.steps_per_round, num_updates, log, update
 
   def _report_all(
     self,
@@ -348,25 +344,23 @@ class ScannedRun(DeviceRun):
     updates: int,
     metrics: Sequence[Mapping[str, float]],
   ) -> None:
-    """Reports the finished episodes of a log in order.
-
-    Before it there were so many steps of each environment and updates of each learner,
-    with these metrics.
-    """
-    log = jax.device_get(log)
+    """Reports a log's episodes; the numbers and metrics are those before it."""
+    log, program = jax.device_get(log), self._program
     if len(self._seeds) == 1:
       log = jax.tree.map(lambda x: x[:, None], log)
-    program, places = self._program, np.nonzero(log.episodes.ended)
-    ended, newest = jax.tree.map(lambda x: x[places[: x.ndim]].tolist(), log)
-    for row, (index, seed) in enumerate(np.transpose(places[:2]).tolist()):
-      of_learner = metrics[seed]
-      if newest.number[row]:
-        of_learner = _row(newest.metrics, row)
-      step, made = index + 1, updates
-      if self.updates > updates:  # Those of its own round are already made.
-        made += step // program.steps_per_round * program.updates_per_round
-      then = of_learner | _row(ended.metrics, row)
-      self._report(seed, steps + step, made, ended, row, then)
+    places = np.nonzero(log.episodes.ended)
+    ended, newest = jax.tree.map(lambda x: x[places[: x.ndim]], log)
+    step, size = places[0] + 1, len(places[0])
+    rounds = step // program.steps_per_round * (self.updates > updates)
+    # Those of its own round are already made.
+    made = updates + rounds * program.updates_per_round
+    counts = np.transpose([places[1], steps + step, made, newest.number]).tolist()
+    of_learner, own = _rows(newest.metrics, size), _rows(ended.metrics, size)
+    of_each = [
+      (seed, at, made, {**(x if number else metrics[seed]), **y})
+      for (seed, at, made, number), x, y in zip(counts, of_learner, own, strict=True)
+    ]
+    self._report(ended, of_each)
 
 
 class SteppedRun(DeviceRun):
@@ -470,10 +464,12 @@ class SteppedRun(DeviceRun):
       return False
     self.state, ended = self._program.end_episodes(self.state, step.first_frames)
     self.check_finite()
-    ended = jax.tree.map(lambda x: x.tolist(), jax.device_get(ended))
-    for env in np.flatnonzero(step.last).tolist():
-      metrics = {**self.metrics[0], **_floats(step.metrics[env])}
-      self._report(0, self.steps, self.updates, ended, env, metrics)
+    places = np.flatnonzero(step.last)
+    of_each = [
+      (0, self.steps, self.updates, {**self.metrics[0], **_floats(step.metrics[env])})
+      for env in places.tolist()
+    ]
+    self._report(jax.tree.map(lambda x: x[places], jax.device_get(ended)), of_each)
     return True
 
   def check_finite(self) -> None:
@@ -486,5 +482,7 @@ def _floats(metrics: Mapping[str, Any]) -> dict[str, float]:
   return {name: float(value) for name, value in metrics.items()}
 
 
-def _row(columns: Mapping[str, list[Any]], row: int) -> dict[str, float]:
-  return {name: float(values[row]) for name, values in columns.items()}
+def _rows(columns: Mapping[str, np.ndarray], size: int) -> list[dict[str, float]]:
+  """The metrics of each of so many rows."""
+  table = np.asarray([*columns.values()] or np.zeros((0, size)), np.float64)
+  return [dict(zip(columns, row, strict=True)) for row in table.T.tolist()]

@@ -169,6 +169,7 @@ class LocalRun(course.Run):
       episode_length=tracker.length,
       policy=tracker.policy or 0,
       learner_updates=self.num_updates,
+      **self._times(),
       metrics=self._learner.metrics() | tracker.metrics() | dict(metrics),
     )
 

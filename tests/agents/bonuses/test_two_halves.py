@@ -1,6 +1,5 @@
 """Bonuses of two halves: what acting stores, and what the learner makes of it."""
 
-import collections
 import dataclasses
 import functools
 from typing import Any
@@ -114,13 +113,7 @@ def test_visits_are_of_the_episode_and_of_every_observation(play, spec):
     [np.int32(s) if spec is INDEX else np.full(D, s, np.float32) for s in episode]
     for episode in places
   ]
-  visits = []
-  for episode in places:
-    seen = collections.Counter()
-    visits.append([])
-    for s in episode:
-      seen[s] += 1
-      visits[-1].append(seen[s])
+  visits = [[np.sum(x[: t + 1] == s) for t, s in enumerate(x)] for x in places]
   roots, firsts = (
     play(BONUSES[name].build(spec, A).acting, episodes)[0]
     for name in ("ride", "novel_d")
@@ -164,12 +157,9 @@ def test_hash_codes_are_counted_over_all_episodes(play):
   chosen = rng.integers(5, size=(4, 8))
   scales = rng.uniform(0.5, 2.0, size=(4, 8, 1))
   episodes = (rays[chosen] * scales).astype(np.float32)
-  (w, _), seen = layers(weights), collections.Counter()
+  (w, _), flat = layers(weights), chosen.ravel()
   assert len({tuple(ray @ w > 0) for ray in rays}) == 5
-  expected = []
-  for ray in chosen.ravel():
-    seen[ray] += 1
-    expected.append(seen[ray] ** -0.5)
+  expected = [np.sum(flat[: t + 1] == ray) ** -0.5 for t, ray in enumerate(flat)]
   found = np.concatenate(play(bonus.acting, episodes, weights)[0])
   np.testing.assert_allclose(found, expected, rtol=1e-6)
   assert bonus.acting_gives_reward and bonus.column == "r_int"

@@ -39,20 +39,12 @@ TRUNCATED = (
   (24.0, None, None, None, 5.0),
 )
 # Left after four steps: the next episode begins without it having ended.
-UNFINISHED = (
-  (30.0, 1, 1.0, 1.0, 1.0),
-  (31.0, 1, 1.0, 1.0, 1.0),
-  (32.0, 1, 1.0, 1.0, 1.0),
-  (33.0, 1, 1.0, 1.0, 1.0),
-  (34.0, None, None, None, None),
-)
+_ROWS = [(x, 1, 1.0, 1.0, 1.0) for x in (30.0, 31.0, 32.0, 33.0)]
+UNFINISHED = (*_ROWS, (34.0, None, None, None, None))
 SHORT = ((40.0, 2, 7.0, 0.0, 6.0), (41.0, None, None, None, 9.0))
 
-EXTRAS = {
-  "r_int": ((), np.float32),
-  "core_state": ((2,), np.float32),
-  "value": ((), np.float32),
-}
+SCALAR = ((), np.float32)
+EXTRAS = {"r_int": SCALAR, "core_state": ((2,), np.float32), "value": SCALAR}
 SEQUENCES = types.ReplaySpec(
   capacity=100,
   min_size=1,

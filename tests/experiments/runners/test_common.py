@@ -70,6 +70,7 @@ def test_the_tracker_sums_an_episode():
 def test_an_error_is_raised_after_the_episodes_before_it_are_reported(disk_is_full):
   told, run = [], modules.SimpleNamespace(env_steps=3, resumed_at=0, is_done=False)
   run.ended, run.activity, run.weights = ["episode"], common.ACTING, list
+  run.begun = None
 
   def advance():
     raise FloatingPointError("the loss")

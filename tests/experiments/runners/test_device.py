@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import logging
 
 import jax
@@ -16,6 +17,7 @@ from explorax.agents.q import agent as q_agent
 from explorax.agents.q import config as q_config
 from explorax.agents.wiring import learner as learner_lib
 from explorax.environments import gridworld, jax_adapter
+from explorax.experiments import checkpoint
 from explorax.experiments import config as config_lib
 from explorax.experiments.presets import r2d2 as r2d2_presets
 from explorax.experiments.runners import common, course, device, device_program
@@ -200,9 +202,28 @@ def test_limits_are_kept_while_replay_fills(monkeypatch):
   assert not short.interrupted and np.isnan(short.steps_per_second)
   few = run(episodes=3)
   assert few.episodes >= 3 and few.env_steps == 200
-  asked = iter([False, True])
+  asked = iter([False, True, True])
   stopped = run(steps=10**6, stop=lambda: next(asked))
   assert stopped.interrupted and stopped.env_steps == 240  # One report.
+
+
+def test_the_device_goes_on_while_the_host_reports(monkeypatch, bits, tmp_path):
+  monkeypatch.setattr(device_program, "_MAX_ENV_STEPS_PER_REPORT", 200)
+  agent = make_agent(dataclasses.replace(DQN, learning_rate=1e-3))
+  folders = itertools.count()
+
+  def run(ends=False):
+    told, saved, to = [], [], tmp_path / str(next(folders))
+    keep = checkpoint.Checkpointer(to, with_replay=True, every=400)
+    hooks = {"on_episodes": told.extend, "ended": lambda: ends and bool(told)}
+    hooks |= {"checkpoints": keep, "on_checkpoint": lambda *at: saved.append(at[1])}
+    (result,) = train(agent, steps=1000, **hooks)
+    return result.env_steps, saved, [e.episode for e in told], bits(result.weights)
+
+  ahead, ended = run(), run(ends=True)
+  monkeypatch.setattr(course.RunControl, "_may_run_ahead", lambda self: False)
+  assert run() == ahead and ahead[:2] == (1000, [440, 840, 1000])
+  assert (ended[0], run(ends=True)[0]) == (240, 200)  # A report more, and not.
 
 
 @pytest.mark.parametrize(
@@ -232,11 +253,8 @@ def cheap_agent() -> types.Agent:
   return dataclasses.replace(agent, learner=agent.learner._replace(update=update))
 
 
-# The parameters of each of two seeds, and steps after replay is filled.
-LIMITS = {
-  "params": [PARAMS._replace(time_limit=np.int32(limit)) for limit in (3, 12)],
-  "steps": 500,
-}
+# The parameters of each of two seeds.
+TWO = [PARAMS._replace(time_limit=np.int32(limit)) for limit in (3, 12)]
 
 
 def test_each_seed_has_parameters_of_its_own():
@@ -252,7 +270,8 @@ def test_each_seed_has_parameters_of_its_own():
     eval_episodes=5,
     on_episodes=lambda es: [lengths[e.seed].add(e.episode_length) for e in es],
     on_evaluation=on_evaluation,
-    **LIMITS,
+    params=TWO,
+    steps=500,
   )
   for each in (lengths, evaluated):
     assert max(each[5]) == 3 and 3 < max(each[6]) <= 12
@@ -262,7 +281,7 @@ def test_a_loss_that_is_not_finite_ends_the_run():
   with pytest.raises(
     FloatingPointError, match=r"seed 5, a loss became NaN .* in learner update 5"
   ):
-    train(cheap_agent(), seeds=[5, 6], **LIMITS)
+    train(cheap_agent(), seeds=[5, 6], params=TWO, steps=500)
 
 
 def test_an_embedding_changes_between_episodes_only():
