@@ -64,8 +64,8 @@ class CsvFile:
     Raises:
       OutputError: if the file cannot be written.
     """
-    self.path, self._later = path, set(later_metrics)
-    self._first = COLUMNS[path.name]
+    self.path, self._first = path, COLUMNS[path.name]
+    self._later = {*later_metrics} - {*self._first}
     self._header: list[str] = []
     is_new = last_step is None or not path.exists()
     with output.write_errors(path):

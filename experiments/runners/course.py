@@ -294,7 +294,7 @@ class RunControl:
     return True
 
   def _may_run_ahead(self) -> bool:
-    """Whether nothing after the report needs the state or, but for a stop, ends it."""
+    """Whether the run goes on, and nothing before the next report needs the state."""
     ends = self._config.episodes is not None or self._is_complete or self._hooks.stop()
     return not (ends or self._evaluates_now or self._saves_now)
 

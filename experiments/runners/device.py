@@ -230,12 +230,9 @@ class DeviceRun(course.Run):
       return [tree]
     return [jax.tree.map(lambda x, i=i: x[i], tree) for i in range(len(self._seeds))]
 
-  def _report(self, ended: Any, of_each: Sequence[Any]) -> None:
-    """Counts ended episodes `[N]`.
-
-    `of_each`: the index of its seed, the step, from 1, the updates, and the metrics.
-    """
-    times, ended = self._times(), jax.tree.map(np.ndarray.tolist, ended)
+  def _report(self, ended: Any, of_each: Sequence[Any], times: Any) -> None:
+    """Counts ended episodes `[N]`; of each: its seed, step, updates and metrics."""
+    ended = jax.tree.map(np.ndarray.tolist, ended)
     value, rest = ended.episode_return
     for row, (index, step, updates, metrics) in enumerate(of_each):
       if self._has_bonus:
@@ -305,14 +302,16 @@ class ScannedRun(DeviceRun):
     num_steps, num_updates, log, update = self.begun or self._begin()
     self.begun, earlier = None, (self.steps, self.updates, self.metrics)
     jax.block_until_ready(log)
-    self.steps += num_steps
-    self.updates += num_updates
+    self.steps, self.updates = self.steps + num_steps, self.updates + num_updates
     if update is not None:
       self._store_metrics(update, before=earlier[1])
       self.clock.mark_warm(self.env_steps)
-    if self.may_run_ahead():
-      self.begun = self._begin()
-    self._report_all(log, *earlier)
+    times = self._times()
+    try:
+      if self.may_run_ahead():
+        self.begun = self._begin()  # Which may compile, or fail.
+    finally:
+      self._report_all(log, *earlier, times)
 
   def _begin(self) -> _Begun:
     """Starts the steps and updates until the next report."""
@@ -343,6 +342,7 @@ class ScannedRun(DeviceRun):
     steps: int,
     updates: int,
     metrics: Sequence[Mapping[str, float]],
+    times: Mapping[str, float],
   ) -> None:
     """Reports a log's episodes; the numbers and metrics are those before it."""
     log, program = jax.device_get(log), self._program
@@ -360,7 +360,7 @@ class ScannedRun(DeviceRun):
       (seed, at, made, {**(x if number else metrics[seed]), **y})
       for (seed, at, made, number), x, y in zip(counts, of_learner, own, strict=True)
     ]
-    self._report(ended, of_each)
+    self._report(ended, of_each, times)
 
 
 class SteppedRun(DeviceRun):
@@ -469,7 +469,8 @@ class SteppedRun(DeviceRun):
       (0, self.steps, self.updates, {**self.metrics[0], **_floats(step.metrics[env])})
       for env in places.tolist()
     ]
-    self._report(jax.tree.map(lambda x: x[places], jax.device_get(ended)), of_each)
+    ended = jax.tree.map(lambda x: x[places], jax.device_get(ended))
+    self._report(ended, of_each, self._times())
     return True
 
   def check_finite(self) -> None:
