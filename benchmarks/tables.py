@@ -67,7 +67,7 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
     settings = {**DQN, "updates_per_step": 1 / interval}
     flags = {**loop, "runner": "device", "settings": settings, "there": True}
     ours = train("dqn", "gymnax:CartPole-v1", **flags)
-    loop |= {"interval": interval, "steps": steps * num_envs}
+    loop |= {"interval": interval, "steps": steps * max(num_envs, interval // 100)}
     columns = {"environments": num_envs, "steps_per_update": steps_per_update}
     programs = {"explorax": ours, "purejaxrl": peer("purejaxrl", **loop, dqn=DQN)}
     return Row(columns | {"seeds": seeds}, programs)
