@@ -177,7 +177,7 @@ def compute(
       done += 1
       if isinstance(outcome, pool.Failure):
         failed += 1
-        if not pathlib.Path(task.name, session.ERROR).exists():  # It has not begun.
+        if not pathlib.Path(task.name, session.ERROR).exists():  # Else by the run.
           text = f"{outcome.details}{outcome.problem}\n".encode()
           directory = output.RunDirectory(task.name)
           directory.write(session.ERROR, operator.methodcaller("write", text))

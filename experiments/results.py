@@ -62,8 +62,7 @@ class Result:
 
     Of the greedy policy, unless the agent has another one for evaluation.
     """
-    value = self.summary.get("evaluation_return")
-    return math.nan if value is None else value
+    return _number(self.summary.get("evaluation_return"))
 
   @property
   def training_return(self) -> float:
@@ -71,8 +70,7 @@ class Result:
 
     Of the episodes that ended in the last 10 % of the steps, at least of the last one.
     """
-    value = self.summary.get("training_return")
-    return math.nan if value is None else value
+    return _number(self.summary.get("training_return"))
 
   @property
   def interrupted(self) -> bool:
@@ -119,6 +117,10 @@ def _columns(path: pathlib.Path, seed: int) -> Columns:
   """The columns of a CSV file, which may be missing, and `seed`."""
   columns = rows.read(path) if path.exists() else rows.empty(path.name)
   return {**columns, "seed": np.full(len(columns["env_steps"]), seed)}
+
+
+def _number(value: float | None) -> float:
+  return math.nan if value is None else value
 
 
 def load(

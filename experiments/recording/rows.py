@@ -31,7 +31,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
   LEARNER: ("env_steps", "learner_updates", "steps_per_second", "wall_seconds"),
 }
 _TEXTS = ("policy",)
-_FORMATS = dict.fromkeys(("steps_per_second", "wall_seconds"), "%.9g")
+_ROUNDED = dict.fromkeys(("steps_per_second", "wall_seconds"), "%.9g")
 _INTEGERS = ("episode", "env_steps", "episode_length", "learner_updates")
 
 Rows = Mapping[str, np.ndarray]  # Column → values `[N]`.
@@ -100,7 +100,7 @@ class CsvFile:
         "in its first row; report every metric from the first episode on."
       )
     self._names = [x for x in others if x in metrics]
-    formats = [_FORMATS.get(x, "%s") for x in self._first]
+    formats = [_ROUNDED.get(x, "%s") for x in self._first]
     formats += ["%.9g" if x in metrics else "" for x in others]
     self._format = ",".join(formats) + "\n"
 

@@ -123,8 +123,8 @@ def estimates(
   for agent, score in scores.items():
     texts = {k: x if isinstance(x, str) else x[agent] for k, x in columns.items()}
     value, interval = cells(score, to_text)
-    ours = {"agent": f"`{agent}`", **texts, name: value, "95 % interval": interval}
-    rows.append(ours)
+    row = {"agent": f"`{agent}`", **texts, name: value, "95 % interval": interval}
+    rows.append(row)
   return rows
 
 

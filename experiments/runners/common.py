@@ -114,7 +114,7 @@ class Hooks:
     on_checkpoint: after each of them, with its directory and the environment steps.
     on_failure: when an exception ends the run, with the last good weights of each seed.
     stop: after each step, or report; True interrupts the run, after what it has begun.
-    ended: then, too; True ends the run then, as a limit does.
+    ended: then, too; True ends the run as a limit does.
     make_environment: makes further environments; None: there are none.
     checkpoints: receives the run's state when a checkpoint is due, and at its end; if
       it has found a checkpoint, the run resumes from it.

@@ -17,7 +17,7 @@ def path(tmp_path):
 def test_the_first_row_determines_the_columns(path, make_episode, capsys):
   file = rows.CsvFile(path, LEARNER)
   assert rows.read(path)["episode"].tolist() == []
-  file(make_episode(1, episode_return=0.1 + 0.2, metrics={"regret": 1.0}))
+  file(make_episode(1, episode_return=0.1 + 0.2, metrics={"regret": 1.0, "episode": 9}))
   file(make_episode(2, metrics={"regret": 2.0, "loss": 0.1, "late": 3.0}))
   file(make_episode(3, metrics={"late": 3.0}))
   file.close()
