@@ -118,7 +118,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench.py
 
 bench-gpu: $(INSTALLED)
-	$(BIN)/python benchmarks/bench.py --only=device,seeds,updates --rounds=1
+	$(BIN)/python benchmarks/bench.py --only=device,seeds,updates,games --rounds=1
 
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)

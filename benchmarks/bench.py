@@ -203,16 +203,13 @@ def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
   parser.add_argument("--only", default=",".join(names), metavar="TABLE,...")
   parser.add_argument("--rounds", type=int, help="samples of each program")
-  parser.add_argument("--output", type=pathlib.Path)
   parser.add_argument("--quick", action="store_true", help="samples that mean nothing")
   parser.add_argument("--page", action="store_true", help="only write the page")
   args = parser.parse_args()
   chosen = args.only.split(",")
   if unknown := set(chosen) - set(names):
     parser.error(f"no table is called {unknown.pop()!r}; they are {', '.join(names)}.")
-  output = args.output or (
-    pathlib.Path("results/bench_quick") if args.quick else RESULTS
-  )
+  output = pathlib.Path("results/bench_quick") if args.quick else RESULTS
   made, num_failures = tables.make(quick=args.quick), 0
   if not args.page:
     rounds = args.rounds or (1 if args.quick else 3)

@@ -48,53 +48,60 @@ def train(
 def update(
   agent: str, env: str, settings: dict[str, int], seconds: float
 ) -> dict[str, float]:
-  """Updates per second on one batch, and floating-point operations per second.
-
-  XLA counts the operations in a loop's body once, such as those of an LSTM's step: the
-  count is too small for recurrent networks.
-  """
+  """Updates and operations per second; the peak is a large matrix product's, here."""
   import jax
   import jax.numpy as jnp
 
   import explorax
-  from explorax.agents.replay import packing
+  from explorax.agents.replay import device as device_replay
 
-  core = explorax.make_agent(agent, env, **settings).core
-  spec, columns = core.replay, packing.column_specs(core)
-
-  def filled(name: str, *rows: int) -> jax.Array:
-    shape, dtype = columns[name]
-    shape = (spec.batch_size, *rows, *shape)
-    return jnp.full(shape, name in ("discount", "mask"), dtype)
-
-  rows = dict.fromkeys([*columns], spec.window_rows)
-  rows["observation"] = spec.window_frames
-  sample = explorax.agents.types.Sample(
-    {n: filled(n, r) for n, r in rows.items() if n not in spec.first_row_extras},
-    {n: filled(n) for n in spec.first_row_extras},
-    probabilities=jnp.ones(spec.batch_size),
-    population=jnp.int32(spec.batch_size),
-  )
-  state = jax.jit(core.learner.init)(jax.random.PRNGKey(0))
-  program = jax.jit(core.learner.update, donate_argnums=0)
-  compiled = program.lower(state, sample).compile()
+  core, key = explorax.make_agent(agent, env, **settings).core, jax.random.PRNGKey(0)
+  replay = device_replay.DeviceReplay(core, num_envs=1)
+  _, shapes = jax.eval_shape(replay.sample, jax.eval_shape(replay.init), key)
+  sample = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), shapes)
+  state = jax.jit(core.learner.init)(key)
+  traced = jax.jit(core.learner.update, donate_argnums=0).trace(state, sample)
+  compiled = traced.lower().compile()
   costs: Any = compiled.cost_analysis()
   flops = (costs[0] if isinstance(costs, list) else costs)["flops"]
+  flops += _repeated_flops(traced.jaxpr)
 
-  def updates() -> None:
+  def next_update() -> Any:
     nonlocal state
-    for _ in range(3):  # The device does not wait for the host.
-      state, output = compiled(state, sample)
-    jax.block_until_ready(output)
+    state, output = compiled(state, sample)
+    return output
 
-  updates()
+  speed = _calls_per_second(next_update, seconds)
+  memory, multiply, matrix = bench.peak_mib(), jax.jit(jnp.dot), jnp.ones((4096, 4096))
+  peak = 2 * 4096**3 * _calls_per_second(lambda: multiply(matrix, matrix), seconds)
+  measures = {"updates/s": speed, "Tflop/s": flops * speed / 1e12, "peak MiB": memory}
+  return measures | {"share of the peak, %": 100 * flops * speed / peak}
+
+
+def _repeated_flops(jaxpr: Any, times: int = 1) -> int:
+  """Of matrix products in loops, without the first iterations, which XLA counts."""
+  total = 0
+  for equation in jaxpr.eqns:
+    parameters = equation.params
+    if equation.primitive.name == "dot_general":
+      (contracted, _), _ = parameters["dimension_numbers"]
+      left, out = (x[0].aval.shape for x in (equation.invars, equation.outvars))
+      total += 2 * (times - 1) * math.prod((*out, *(left[x] for x in contracted)))
+    inner = [x for x in parameters.values() if hasattr(x, "eqns")]
+    total += sum(_repeated_flops(x, times * parameters.get("length", 1)) for x in inner)
+  return total
+
+
+def _calls_per_second(call: Callable[[], Any], seconds: float) -> float:
+  """Of a compiled function, three to a wait: the device does not wait for the host."""
+  import jax
+
+  jax.block_until_ready(call())
   start, count = time.perf_counter(), 0
   while time.perf_counter() - start < seconds:
-    updates()
+    jax.block_until_ready([call() for _ in range(3)])
     count += 3
-  speed = count / (time.perf_counter() - start)
-  measures = {"updates/s": speed, "Tflop/s": flops * speed / 1e12}
-  return measures | {"peak MiB": bench.peak_mib()}
+  return count / (time.perf_counter() - start)
 
 
 def structure(agent: str, env: str, of: str) -> dict[str, int]:

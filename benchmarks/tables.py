@@ -98,10 +98,9 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
     return Row(columns, {"explorax": Call("ours:update", arguments)})
 
   def structure(agent: str, env: str) -> Row:
-    calls = {
-      of: Call("ours:structure", {"agent": agent, "env": env, "of": of})
-      for of in ("CPU", "accelerator")
-    }
+    calls = {}
+    for of in ("CPU", "accelerator"):
+      calls[of] = Call("ours:structure", {"agent": agent, "env": env, "of": of})
     return Row({"agent": agent}, calls)
 
   loops = ((1, 1, 1), (10, 1, 1), (10, 1, 8), (10, 1000, 1))
@@ -116,16 +115,12 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
   thousands = ("replay_capacity", 10_000, 100_000, 1_000_000)
   members = ("num_members", 1, 10, 20, 40)
   wide = ("num_envs", 1, 16, 256, 4096)
-  programs = {
-    "dqn": "jax:cartpole",
-    "tdu": "jax:deep_sea/10",
-    "ngu": "jax:gridworld/12",
-  }
+  envs = {"dqn": "jax:cartpole", "tdu": "jax:deep_sea/10", "ngu": "jax:gridworld/12"}
   return {
     "deep_sea": [deep_sea(10, 800), deep_sea(50, 250)],
     "cartpole": [Row({}, of_cartpole)],
     "device": [device(*loop) for loop in loops],
-    "structure": [structure(*x) for x in programs.items()],
+    "structure": [structure(*x) for x in envs.items()],
     "atari": [atari(games) for games in (1, 8, 32)],
     "bonuses": [bonus(name) for name in ("RND", "ICM", "E3B")],
     "losses": [
