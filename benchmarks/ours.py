@@ -48,7 +48,7 @@ def train(
 def update(
   agent: str, env: str, settings: dict[str, int], seconds: float
 ) -> dict[str, float]:
-  """Updates and operations per second; the peak is a large matrix product's, here."""
+  """Updates/s, operations/s, and their share of those of a large matrix product."""
   import jax
   import jax.numpy as jnp
 
@@ -79,7 +79,7 @@ def update(
 
 
 def _repeated_flops(jaxpr: Any, times: int = 1) -> int:
-  """Of matrix products in loops, without the first iterations, which XLA counts."""
+  """Operations of products in loops, without first iterations: XLA counts those."""
   total = 0
   for equation in jaxpr.eqns:
     parameters = equation.params
@@ -93,7 +93,7 @@ def _repeated_flops(jaxpr: Any, times: int = 1) -> int:
 
 
 def _calls_per_second(call: Callable[[], Any], seconds: float) -> float:
-  """Of a compiled function, three to a wait: the device does not wait for the host."""
+  """Of a jitted function, three to a wait, so that the device never waits long."""
   import jax
 
   jax.block_until_ready(call())

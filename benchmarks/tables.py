@@ -93,7 +93,7 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
     return Row({"games": games}, {"explorax": ours, "EnvPool": peer("envpool", **size)})
 
   def update(agent: str, env: str, **settings: int) -> Row:
-    columns = {"agent": agent, "environment": env, **settings}
+    columns = {"agent": agent, "environment": env, **settings, "loops": "in full"}
     arguments = {"agent": agent, "env": env, "settings": settings, "seconds": seconds}
     return Row(columns, {"explorax": Call("ours:update", arguments)})
 
