@@ -2,9 +2,10 @@
 
 import abc
 import contextlib
+import gc
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import dm_env
@@ -169,21 +170,22 @@ class Run(abc.ABC):
       for episodes, weights in zip(self.episodes, self.weights(), strict=True)
     ]
 
-  def _count_episode(self, index: int, *, policy: int, **columns: Any) -> None:
-    """Counts an ended episode of a seed, which is then to be reported.
+  def _count_episodes(
+    self, indices: Sequence[int], times: Mapping[str, float], **columns: Sequence[Any]
+  ) -> None:
+    """Counts ended episodes of seeds with these indices, which are to be reported.
 
-    `policy` is the index of the policy that acted; `columns` are of `common.Episode`,
-    with those of `_times`.
+    `times` are of `_times`, and `columns` of `common.Episode`; policies are indices.
     """
-    self.episodes[index] += 1
-    self.ended.append(
-      common.Episode(
-        episode=self.episodes[index],
-        policy=self._agent.policy_names[policy],
-        seed=self._seeds[index],
-        **columns,
-      )
-    )
+    numbers = []
+    for index in indices:  # Thousands a second: one call for each is too slow.
+      self.episodes[index] += 1
+      numbers.append(self.episodes[index])
+    columns["episode"], names = numbers, self._agent.policy_names
+    columns["policy"] = [names[x] for x in columns["policy"]]
+    columns["seed"] = [self._seeds[x] for x in indices]
+    columns |= {name: [value] * len(indices) for name, value in times.items()}
+    self.ended += map(common.Episode, *[columns[x] for x in common.Episode._fields])
 
   def _times(self) -> dict[str, float]:
     """The columns of rows that depend on the time."""
@@ -213,13 +215,14 @@ class RunControl:
     The caller closes the evaluation environment. If there is none, the only evaluation
     is at the end, in an environment that is made then, as it may share global random
     numbers with that of training; without `hooks.make_environment` there is none.
-
     """
     self._run = run
     self._config = config
     self._hooks = hooks
     self._compiled: set[str] = set()  # What this process has done before.
+    self._has_learnt = False  # In this process.
     self._at_exit = contextlib.ExitStack()
+    self._at_exit.callback(gc.unfreeze)
     self._evaluations: list[loop.EnvironmentLoop] = []  # Of each seed.
     # When each seed was last evaluated, in environment steps.
     self._evaluated_at = [0] * config.num_seeds
@@ -261,6 +264,9 @@ class RunControl:
           self._report()
         raise
       self._report()
+      if run.num_updates and not self._has_learnt:
+        self._has_learnt = True
+        gc.freeze()  # Collections of JAX's objects take a tenth of a fast run's time.
       if common.has_passed(self._config.log_every, self._logged_at, run.env_steps):
         self._logged_at = run.env_steps
         for row in run.log_rows():

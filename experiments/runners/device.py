@@ -7,6 +7,7 @@ turns.
 """
 
 import math
+import operator
 import types as python_types
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -230,23 +231,23 @@ class DeviceRun(course.Run):
       return [tree]
     return [jax.tree.map(lambda x, i=i: x[i], tree) for i in range(len(self._seeds))]
 
-  def _report(self, ended: Any, of_each: Sequence[Any], times: Any) -> None:
-    """Counts ended episodes `[N]`; of each: its seed, step, updates and metrics."""
+  def _report(self, ended: Any, places: Any, metrics: Any, times: Any) -> None:
+    """Counts ended episodes `[N]`; `places` are their seeds, steps and updates."""
     ended = jax.tree.map(np.ndarray.tolist, ended)
-    value, rest = ended.episode_return
-    for row, (index, step, updates, metrics) in enumerate(of_each):
-      if self._has_bonus:
-        metrics = {"intrinsic_return": ended.intrinsic[row], **metrics}
-      self._count_episode(
-        index,
-        env_steps=step * self._num_envs,
-        episode_return=value[row] + rest[row],
-        episode_length=ended.length[row],
-        policy=ended.policy[row],
-        learner_updates=updates,
-        metrics=metrics,
-        **times,
-      )
+    seeds, steps, updates = np.asarray(places).tolist()
+    if self._has_bonus:
+      bonuses = [{"intrinsic_return": x} for x in ended.intrinsic]
+      metrics = [*map(operator.or_, bonuses, metrics)]
+    self._count_episodes(
+      seeds,
+      times,
+      env_steps=[step * self._num_envs for step in steps],
+      episode_return=[*map(operator.add, *ended.episode_return)],
+      episode_length=ended.length,
+      policy=ended.policy,
+      learner_updates=updates,
+      metrics=metrics,
+    )
 
   def _store_metrics(self, update: device_program.Update, before: int = 0) -> None:
     """Stores the metrics of each seed's last update, or first non-finite one.
@@ -350,17 +351,18 @@ class ScannedRun(DeviceRun):
       log = jax.tree.map(lambda x: x[:, None], log)
     places = np.nonzero(log.episodes.ended)
     ended, newest = jax.tree.map(lambda x: x[places[: x.ndim]], log)
-    step, size = places[0] + 1, len(places[0])
+    step, seed, has_new = places[0] + 1, places[1], newest.number > 0
     rounds = step // program.steps_per_round * (self.updates > updates)
     # Those of its own round are already made.
     made = updates + rounds * program.updates_per_round
-    counts = np.transpose([places[1], steps + step, made, newest.number]).tolist()
-    of_learner, own = _rows(newest.metrics, size), _rows(ended.metrics, size)
-    of_each = [
-      (seed, at, made, {**(x if number else metrics[seed]), **y})
-      for (seed, at, made, number), x, y in zip(counts, of_learner, own, strict=True)
-    ]
-    self._report(ended, of_each, times)
+    old = {name: np.array([x[name] for x in metrics])[seed] for name in metrics[0]}
+    learner, own = newest.metrics, ended.metrics
+    columns = {x: np.where(has_new, y, old.get(x, y)) for x, y in learner.items()} | own
+    table = np.asarray([*columns.values()] or np.zeros((0, len(step))), np.float64)
+    rows = [dict(zip(columns, row, strict=True)) for row in table.T.tolist()]
+    for row in () if old else np.flatnonzero(~has_new).tolist():  # Without any update.
+      rows[row] = {name: rows[row][name] for name in own}
+    self._report(ended, (seed, steps + step, made), rows, times)
 
 
 class SteppedRun(DeviceRun):
@@ -464,13 +466,11 @@ class SteppedRun(DeviceRun):
       return False
     self.state, ended = self._program.end_episodes(self.state, step.first_frames)
     self.check_finite()
-    places = np.flatnonzero(step.last)
-    of_each = [
-      (0, self.steps, self.updates, {**self.metrics[0], **_floats(step.metrics[env])})
-      for env in places.tolist()
-    ]
-    ended = jax.tree.map(lambda x: x[places], jax.device_get(ended))
-    self._report(ended, of_each, self._times())
+    envs = np.flatnonzero(step.last)
+    metrics = [self.metrics[0] | _floats(step.metrics[x]) for x in envs.tolist()]
+    ended = jax.tree.map(lambda x: x[envs], jax.device_get(ended))
+    places = np.tile([[0], [self.steps], [self.updates]], len(envs))
+    self._report(ended, places, metrics, self._times())
     return True
 
   def check_finite(self) -> None:
@@ -481,9 +481,3 @@ class SteppedRun(DeviceRun):
 
 def _floats(metrics: Mapping[str, Any]) -> dict[str, float]:
   return {name: float(value) for name, value in metrics.items()}
-
-
-def _rows(columns: Mapping[str, np.ndarray], size: int) -> list[dict[str, float]]:
-  """The metrics of each of so many rows."""
-  table = np.asarray([*columns.values()] or np.zeros((0, size)), np.float64)
-  return [dict(zip(columns, row, strict=True)) for row in table.T.tolist()]

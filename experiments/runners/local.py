@@ -162,15 +162,15 @@ class LocalRun(course.Run):
     """
     if self.episodes[0] == self._config.episodes:
       return
-    self._count_episode(
-      0,
-      env_steps=steps,
-      episode_return=tracker.episode_return,
-      episode_length=tracker.length,
-      policy=tracker.policy or 0,
-      learner_updates=self.num_updates,
-      **self._times(),
-      metrics=self._learner.metrics() | tracker.metrics() | dict(metrics),
+    self._count_episodes(
+      [0],
+      self._times(),
+      policy=[tracker.policy or 0],
+      env_steps=[steps],
+      episode_return=[tracker.episode_return],
+      episode_length=[tracker.length],
+      learner_updates=[self.num_updates],
+      metrics=[self._learner.metrics() | tracker.metrics() | dict(metrics)],
     )
 
   def check_finite(self) -> None:
