@@ -21,7 +21,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DELETE_ON_ERROR:
-.PHONY: help install demo test test-core lint types docs results scorecard bench bench-gpu soak lock clean
+.PHONY: help install demo test test-core lint types docs results scorecard bench bench-gpu gpu-speed \
+  gpu-deep-sea gpu-other soak lock clean
 
 help:
 	@echo 'make install    set up .venv, with Reverb and all that the other targets need'
@@ -34,7 +35,7 @@ help:
 	@echo 'make results    tables and figures of docs/, README'"'"'s too, from the kept results'
 	@echo 'make scorecard  a smoke version of the table of all methods; FULL=1: the table'
 	@echo 'make bench      speed and memory, side by side with the peers'
-	@echo 'make bench-gpu  speed and memory on the GPU or TPU; resumes what was interrupted'
+	@echo 'make bench-gpu  on a GPU or TPU: speed, and Deep Sea; MINUTES=8, then resumes'
 	@echo 'make soak       a distributed run of 20 minutes whose processes are killed at random'
 	@echo 'make lock       resolve the versions in requirements/ again'
 	@echo 'make clean      remove all generated files except results/ and runs/'
@@ -117,8 +118,34 @@ scorecard: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench.py
 
+# On a GPU or TPU, the most important rows first; each is kept as soon as it is measured.
+MINUTES ?= 8
 bench-gpu: $(INSTALLED)
-	$(BIN)/python benchmarks/bench.py --only=device,seeds,updates,games --rounds=1
+	timeout --foreground $(MINUTES)m $(MAKE) -k --no-print-directory gpu-speed \
+	  gpu-deep-sea gpu-other || { code=$$?; [ $$code = 124 ] || exit $$code; \
+	  echo 'The time is over: the same command measures the rest.'; }
+
+gpu-speed: $(INSTALLED)
+	$(BIN)/python benchmarks/bench.py --only=device,seeds,updates,structure --rounds=1
+
+# All seeds are in one program. The last command has all sizes of bsuite.
+ON_GPU := $(BIN)/python -m explorax.papers.reproduce --workers=1 --output=results/gpu
+SCALING := $(ON_GPU) --figure=tdu/scaling --set agent=tdu,bootstrapped_dqn \
+  --set stochastic=false --set own_mapping=false --set num_seeds=20 --set seeds_per_task=20
+STOCHASTIC := $(ON_GPU) --figure=tdu/stochastic --set num_seeds=50 --set seeds_per_task=50
+gpu-deep-sea: $(INSTALLED)
+	$(SCALING) --set size=20
+	$(SCALING) --set size=10,20,30,40,50
+	$(STOCHASTIC) --set size=20
+	$(SCALING)
+	$(STOCHASTIC) --set size=20,30,40
+
+# With CUDA graphs, and in Atari.
+GRAPHS := FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION
+gpu-other: $(INSTALLED)
+	XLA_FLAGS=--xla_gpu_enable_command_buffer=$(GRAPHS) \
+	  $(BIN)/python benchmarks/bench.py --only=seeds --rounds=1
+	$(BIN)/python benchmarks/bench.py --only=games --rounds=1
 
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)

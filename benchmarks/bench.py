@@ -47,17 +47,10 @@ class Row(NamedTuple):
 
 
 def take(call: Call) -> dict[str, Any]:
-  """Takes a sample in a fresh process, with XLA's default settings.
-
-  Raises:
-    RuntimeError: if it failed, with the last line of its stderr.
-  """
-  environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}
+  """A sample of a fresh process; a RuntimeError has the last line of its stderr."""
   python = existing(pathlib.Path(call.python or sys.executable))
   command = [python, __file__, call.function, json.dumps(call.arguments)]
-  done = subprocess.run(
-    command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT
-  )
+  done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT)
   if done.returncode:  # The last line of an exception says which.
     raise RuntimeError(done.stderr.strip().splitlines()[-1][:200])
   return json.loads(done.stdout.splitlines()[-1])
@@ -125,7 +118,7 @@ def complete(
   folder.mkdir(parents=True, exist_ok=True)
   path = folder / f"{on.pop('file')}.json"
   kept: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-  num_failures = 0
+  num_failures, flags = 0, {k: x for k, x in os.environ.items() if k == "XLA_FLAGS"}
 
   def try_to(program: str, call: Call) -> dict[str, Any]:
     try:
@@ -136,7 +129,7 @@ def complete(
     return measures
 
   for table, row in ((name, row) for name, rows in tables.items() for row in rows):
-    head = {"table": table, "columns": dict(row.columns)}
+    head = {"table": table, "columns": {**row.columns, **flags}}
     mine = [x for x in kept if head.items() <= x.items()]
     if any(row.programs.keys() <= x["samples"].keys() for x in mine):
       continue
@@ -160,14 +153,9 @@ def page_tables() -> dict[str, str]:
     for name in dict.fromkeys(row["table"] for row in kept):
       rows = [row for row in kept if row["table"] == name]
       table = markdown.table([line for row in rows for line in _lines(row)])
-      commits, machines = (
-        "; ".join(dict.fromkeys(row[key] for row in rows))
-        for key in ("commit", "machine")
-      )
-      origin = (
-        f"`python benchmarks/bench.py --only={name}`, commit {commits}, {machines}."
-      )
-      made[f"{path.stem}_{name}"] = f"{table}\n\n{origin}"
+      on = {x: "; ".join({row[x]: 0 for row in rows}) for x in ("commit", "machine")}
+      origin = f"`python benchmarks/bench.py --only={name}`, commit {on['commit']}"
+      made[f"{path.stem}_{name}"] = f"{table}\n\n{origin}, {on['machine']}."
   return made
 
 

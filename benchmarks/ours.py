@@ -1,5 +1,7 @@
 """Our samples: runs, updates on one batch, games, and bonuses around a vector."""
 
+import gzip
+import json
 import math
 import re
 import tempfile
@@ -104,10 +106,11 @@ def _calls_per_second(call: Callable[[], Any], seconds: float) -> float:
   return count / (time.perf_counter() - start)
 
 
-def structure(agent: str, env: str, of: str) -> dict[str, int]:
-  """What the device runner's program `of` a CPU or accelerator has, compiled here.
+def structure(agent: str, env: str, of: str) -> dict[str, float]:
+  """What the device runner's program `of` a CPU or accelerator has, and its time here.
 
-  An accelerator's host waits for conditionals and for loops of unknown length.
+  An accelerator's host waits for conditionals and for loops of unknown length. The
+  profile of 20 rounds is kept in results/profiles, for Perfetto or TensorBoard.
   """
   import jax
 
@@ -119,14 +122,23 @@ def structure(agent: str, env: str, of: str) -> dict[str, int]:
   pure, params = device.pure(environments.make(env, seed=0))
   core = explorax.make_agent(agent, env).core
   program = device_program.ScannedProgram(core, pure, 8, 1, max_steps=10_000)
-  state = jax.eval_shape(program.init, jax.random.PRNGKey(0), params)
-  rounds = program.steps_per_report // program.steps_per_round
-  numbers = rounds, program.steps_per_round, program.updates_per_round, 0
+  state = program.init(jax.random.PRNGKey(0), params)
+  numbers = 20, program.steps_per_round, program.updates_per_round, 0
   text = program._advance.lower(state, *numbers).compile().as_text()
   dynamic = [x for x in re.findall(r" while\(.*", text) if "known_trip_count" not in x]
   kinds = ("while", "conditional", "sort", "fusion", "dot")
   counts = {f"{kind}s": len(re.findall(rf" {kind}\(", text)) for kind in kinds}
-  return {"whiles, dynamic": len(dynamic), **counts}
+  folder = bench.FOLDER.parent / "results" / "profiles" / f"{agent}_{of}"
+  state, *_ = jax.block_until_ready(program.learn(state, 20))
+  with jax.profiler.trace(folder):
+    rate = bench.rate(20, lambda: jax.block_until_ready(program.learn(state, 20)))
+  content = gzip.decompress(max(folder.rglob("*.trace.json.gz")).read_bytes())
+  events = json.loads(content)["traceEvents"]
+  named = [(x.get("args", {}).get("hlo_op", "call"), x) for x in events]
+  steps = [x["dur"] for name, x in named if not re.match("while|call|cond", name)]
+  micros = {"µs a round": 1e6 / rate["steps/s"], "µs of operations": sum(steps) / 20}
+  micros["operations a round"] = len(steps) / 20
+  return {"whiles, dynamic": len(dynamic), **counts, **micros}
 
 
 def atari(games: int, steps: int) -> dict[str, float]:

@@ -119,8 +119,11 @@ def envpool(games: int, steps: int) -> dict[str, float]:
   import envpool as envpool_lib
 
   game = {"stack_num": 1, "noop_max": 30, "use_fire_reset": False}
-  game |= {"reward_clip": False, "episodic_life": False}
-  game |= {"repeat_action_probability": 0.0}
+  game |= {
+    "reward_clip": False,
+    "episodic_life": False,
+    "repeat_action_probability": 0.0,
+  }
   threads = {"num_envs": games, "num_threads": min(games, 2)}
   env = envpool_lib.make("Pong-v5", env_type="gymnasium", **threads, **game)
   env.reset()

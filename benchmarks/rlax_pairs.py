@@ -22,7 +22,6 @@ BATCH, LENGTH, NUM_ACTIONS = 64, 80, 18
 LAMBDA, N_STEPS = 0.95, 5
 _HYPERBOLIC = losses.signed_hyperbolic_pair(1e-3)
 
-
 # Ours for one sequence, with the arguments of `retrace` up to mu_t, and rlax's.
 PAIRS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
   "retrace": (

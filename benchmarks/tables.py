@@ -42,21 +42,14 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
       flags: dict[str, Any] = {axis: n} if axis in ("num_envs", "seeds") else {}
       changed = settings if flags else {**settings, axis: n}
       flags["settings"] = {"updates_per_step": 1 / flags.get("num_envs", 1), **changed}
-      is_python = env.startswith(("gym:", "bsuite:"))
-      flags["runner"] = "local" if is_python else "device"
+      flags["runner"] = "local" if env.startswith(("gym:", "bsuite:")) else "device"
       rows.append(Row(columns, {"explorax": train(agent, env, **flags)}))
     return rows
 
   def deep_sea(size: int, peers_steps: int) -> Row:
     agent, env = "bootstrapped_dqn", f"bsuite:deep_sea/{(size - 10) // 2}"
-    device = {"env": f"jax:deep_sea/{size}", "runner": "device"}
-    programs = {
-      "explorax": train(agent, env),
-      "explorax, Reverb": train(agent, env, replay="reverb"),
-      "explorax, epinet": train("epinet", env),
-      "explorax, device": train(agent, **device),
-      "explorax, device, 8 seeds": train(agent, **device, seeds=8),
-    }
+    programs = {"explorax": train(agent, env)}
+    programs["explorax, Reverb"] = train(agent, env, replay="reverb")
     length = {"warm_up": 200, "steps": 2 * size if quick else peers_steps}
     programs["bsuite"] = Call("peers:bsuite", {"size": size, **length})
     return Row({"N": size}, programs)
@@ -98,12 +91,10 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
     return Row(columns, {"explorax": Call("ours:update", arguments)})
 
   def structure(agent: str, env: str) -> Row:
-    calls = {}
-    for of in ("CPU", "accelerator"):
-      calls[of] = Call("ours:structure", {"agent": agent, "env": env, "of": of})
+    task, kinds = {"agent": agent, "env": env}, ("CPU", "accelerator")
+    calls = {of: Call("ours:structure", {**task, "of": of}) for of in kinds}
     return Row({"agent": agent}, calls)
 
-  loops = ((1, 1, 1), (10, 1, 1), (10, 1, 8), (10, 1000, 1))
   settings = {**DQN, "updates_per_step": 1}
   of_cartpole = {
     "explorax": train("dqn", "gym:CartPole-v1", settings=settings),
@@ -119,7 +110,7 @@ def make(quick: bool = False) -> dict[str, list[Row]]:
   return {
     "deep_sea": [deep_sea(10, 800), deep_sea(50, 250)],
     "cartpole": [Row({}, of_cartpole)],
-    "device": [device(*loop) for loop in loops],
+    "device": [device(*x) for x in ((1, 1, 1), (10, 1, 1), (10, 1, 8), (10, 1000, 1))],
     "structure": [structure(*x) for x in envs.items()],
     "atari": [atari(games) for games in (1, 8, 32)],
     "bonuses": [bonus(name) for name in ("RND", "ICM", "E3B")],

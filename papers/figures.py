@@ -99,7 +99,7 @@ def _listed(value: Any) -> Sequence[Any]:
   return value if isinstance(value, tuple) else (value,)
 
 
-_OF_SEEDS = dict.fromkeys(("num_seeds", "first_seed"))
+_OF_SEEDS = dict.fromkeys(("num_seeds", "first_seed", "seeds_per_task"))
 
 
 class Times(NamedTuple):

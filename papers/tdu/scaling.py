@@ -84,8 +84,8 @@ FIGURES = (
       _grid([TDU, BOOTSTRAPPED, _EPINET]),
       _grid([_DITHERING], size=(10, 14, 20), max_episodes=_MOST_DITHERING),
       # One seed, as in bsuite.
-      _grid([TDU, BOOTSTRAPPED], num_seeds=1, **NOISY, until=0.9),
-      _grid([TDU, BOOTSTRAPPED], size=60, **_LARGE, max_episodes=_BUDGET),
+      _grid([TDU | NOISY, BOOTSTRAPPED | NOISY], num_seeds=1, until=0.9),
+      _grid([TDU | _LARGE, BOOTSTRAPPED | _LARGE], size=60, max_episodes=_BUDGET),
     ],
     quick={"size": (4, 5), "max_episodes": 200, "num_seeds": 1},
     panels=[
