@@ -89,19 +89,19 @@ class Recorder:
     """Records training episodes, and warns of what they show, once in a run."""
     of_seeds: dict[int, list[common.Episode]] = {}
     for episode in episodes:
-      seed = self._seeds[episode.seed]
-      if seed.totals:
-        metrics = bsuite_csv.continued(episode.metrics, seed.totals)
-        episode = episode._replace(metrics=metrics)
       of_seeds.setdefault(episode.seed, []).append(episode)
+    for number, ended in of_seeds.items():
+      seed = self._seeds[number]
+      if seed.totals:
+        metrics = [bsuite_csv.continued(x.metrics, seed.totals) for x in ended]
+        ended[:] = [x._replace(metrics=y) for x, y in zip(ended, metrics, strict=True)]
       for watch in seed.watches:
-        message = watch(episode)
+        message = watch(ended)
         if message and type(watch) not in self._has_warned:
           self._has_warned.add(type(watch))
-          which = f"in seed {episode.seed} " if len(self._seeds) > 1 else ""
+          which = f"in seed {number} " if len(self._seeds) > 1 else ""
           console_lib.print_error(which + message)
-    for number, ended in of_seeds.items():
-      self._seeds[number].files[rows.METRICS](*ended)
+      seed.files[rows.METRICS](*ended)
     for number, ended in of_seeds.items():
       for episode in ended:
         self._seeds[number].tell(episode)
@@ -146,7 +146,7 @@ class _SeedRecorder:
   Attributes:
     directory: of its files.
     totals: the environment's, when the run resumed.
-    watches: functions of an episode that return what to warn of.
+    watches: functions of episodes that return what to warn of.
     files: by name.
     columns: file → the columns of its rows, once the run has ended.
   """
@@ -168,9 +168,8 @@ class _SeedRecorder:
     self.columns: Mapping[str, rows.Rows] = {}
     self.directory, self._config, self._record = directory, config, record
     path, (last_step, evaluated_at) = directory.path, last_steps or (None, None)
-    users = []
-    if config.logger is not None:
-      users.append(loggers.find(config.logger)(record, path))
+    find, name = loggers.find, config.logger
+    users = [] if name is None else [find(name)(record, path)]
     later = set(learner_metrics)
     self.files = {
       rows.METRICS: rows.CsvFile(path / rows.METRICS, later, last_step),

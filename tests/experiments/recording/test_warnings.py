@@ -21,11 +21,11 @@ def test_values_diverge_if_they_stay_above_the_bound(
   make_episode, q, bound, updates, diverges
 ):
   watch = warnings.Divergence()
-  message = watch(make_episode(1)._replace(metrics={}))  # Before the first update.
+  message = watch([make_episode(1)._replace(metrics={})])  # Before the first update.
   for value, number in zip(q, updates, strict=True):
     metrics = {"q": value, "q_bound": bound}
     assert message is None
-    message = watch(make_episode(2)._replace(learner_updates=number, metrics=metrics))
+    message = watch([make_episode(2)._replace(learner_updates=number, metrics=metrics)])
   assert (message is not None) == diverges
   if diverges:
     for number in (abs(q[-1]), 20, bound):
@@ -59,9 +59,9 @@ def test_targets_beyond_the_atoms_are_named_once(make_episode):
   for low, high in ((-3.0, 109.0), (-2.0, 1010.0)):
     assert message is None
     metrics = {"target_min": low, "target_max": high}
-    message = watch(make_episode(1)._replace(metrics=metrics))
+    message = watch([make_episode(1)._replace(metrics=metrics)])
   for number in ("-3", "1010", "100"):
     assert number in message
   for other in ({}, {"config": {"target": {}}}, {"config": {"module": "x"}}):
     silent = warnings.CutTargets(other)
-    assert silent(make_episode(1)._replace(metrics=metrics)) is None
+    assert silent([make_episode(1)._replace(metrics=metrics)]) is None
