@@ -3,9 +3,10 @@
 import csv
 import functools
 import io
+import itertools
 import os
 import pathlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ COLUMNS: Mapping[str, Sequence[str]] = {
   LEARNER: ("env_steps", "learner_updates", "steps_per_second", "wall_seconds"),
 }
 _TEXTS = ("policy",)
-_ROUNDED = dict.fromkeys(("steps_per_second", "wall_seconds"), "%.9g")
 _INTEGERS = ("episode", "env_steps", "episode_length", "learner_updates")
+_EXACT = {*_TEXTS, *_INTEGERS, "episode_return"}  # The others have nine digits.
 
 Rows = Mapping[str, np.ndarray]  # Column → values `[N]`.
 
@@ -73,36 +74,38 @@ class CsvFile:
       mode = "w" if is_new else "a"
       self._file = open(path, mode, newline="", encoding="utf-8")  # noqa: SIM115
     self._known = {*self._header}  # Metrics with a column, or with a warning.
-    self._metrics: set[str] | None = None  # Of the newest row.
 
   def __call__(self, *rows: Any) -> None:
     """Appends rows of a runner; warns of a metric without a column, and omits it."""
     with output.write_errors(self.path):
-      columns: Any = dict(zip(self._first, zip(*rows)))  # noqa: B905
-      columns |= {x: [*map(_quoted, columns[x])] for x in _TEXTS if x in columns}
-      cells = zip(*columns.values(), strict=True)
-      for row, first in zip(rows, cells, strict=True):  # Thousands a second.
-        if row.metrics.keys() != self._metrics:
-          self._prepare(row.metrics)
-        values = map(row.metrics.__getitem__, self._names)
-        self._file.write(self._format % (*first, *values))
+      for names, alike in itertools.groupby(rows, lambda row: row.metrics.keys()):
+        self._write(names, [*alike])
       self._file.flush()  # They are in the file, even if the process is killed.
 
-  def _prepare(self, metrics: Mapping[str, Any]) -> None:
-    """Prepares the line of rows with these metrics; warns of those without a column."""
+  def _write(self, names: Set[str], rows: Sequence[Any]) -> None:
+    """Writes rows that have these metrics: thousands a second, and many cells alike."""
     if not self._header:
-      self._write_header(metrics)
-    self._metrics, others = {*metrics}, self._header[len(self._first) :]
-    if new := self._metrics - self._known:
+      self._write_header(names)
+    if new := names - self._known:
       self._known |= new
       console.print_error(
         f"{self.path.name} has no column for {', '.join(sorted(new))}, which was not "
         "in its first row; report every metric from the first episode on."
       )
-    self._names = [x for x in others if x in metrics]
-    formats = [_ROUNDED.get(x, "%s") for x in self._first]
-    formats += ["%.9g" if x in metrics else "" for x in others]
-    self._format = ",".join(formats) + "\n"
+    columns: Any = {x: [row.metrics[x] for row in rows] for x in names}
+    columns |= zip(self._first, zip(*rows))  # noqa: B905
+    columns |= {x: [*map(_quoted, columns[x])] for x in _TEXTS if x in self._first}
+    cells, different = list[str](), list[Sequence[Any]]()
+    for name in self._header:
+      values = columns.get(name, [""])
+      cell = "%s" if name in _EXACT or name not in columns else "%.9g"
+      if cells and values.count(values[0]) == len(values):  # Formatted once.
+        cell = (cell % values[0]).replace("%", "%%")
+      else:
+        different.append(values)
+      cells.append(cell)
+    line = ",".join(cells) + "\n"
+    self._file.writelines(line % x for x in zip(*different, strict=True))
 
   def close(self) -> None:
     """Closes the file, which has a header even if it has no row."""
@@ -152,16 +155,13 @@ def read(path: pathlib.Path) -> dict[str, np.ndarray]:
   Raises:
     ValueError: if a cell cannot be read.
   """
-  text = path.read_text(encoding="utf-8")
-  complete = text[: text.rfind("\n") + 1]  # The run may be in the middle of a row.
+  complete, _, _ = path.read_text(encoding="utf-8").rpartition("\n")  # Of whole rows.
   lines = list(csv.reader(complete.splitlines()))
   if not lines:
     return empty(path.name)
   header, *rows = lines
   columns: Sequence[Sequence[str]] = [*zip(*rows, strict=True)] or [()] * len(header)
-  return {
-    name: _column(name, cells) for name, cells in zip(header, columns, strict=True)
-  }
+  return {x: _column(x, cells) for x, cells in zip(header, columns, strict=True)}
 
 
 def empty(name: str) -> dict[str, np.ndarray]:
