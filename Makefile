@@ -129,7 +129,7 @@ gpu-speed: $(INSTALLED)
 	$(BIN)/python benchmarks/bench.py --only=device,seeds,updates,structure --rounds=1
 
 # All seeds are in one program. The last command has all sizes of bsuite.
-ON_GPU := $(BIN)/python -m explorax.papers.reproduce --workers=1 --output=results/gpu
+ON_GPU := $(BIN)/python -m explorax.papers.reproduce --output=results/gpu
 SCALING := $(ON_GPU) --figure=tdu/scaling --set agent=tdu,bootstrapped_dqn \
   --set stochastic=false --set own_mapping=false --set num_seeds=20 --set seeds_per_task=20
 STOCHASTIC := $(ON_GPU) --figure=tdu/stochastic --set num_seeds=50 --set seeds_per_task=50
@@ -140,12 +140,12 @@ gpu-deep-sea: $(INSTALLED)
 	$(SCALING)
 	$(STOCHASTIC) --set size=20,30,40
 
-# With CUDA graphs, and in Atari.
+# In Atari, and with CUDA graphs, whose list is that of JAX 0.11.
 GRAPHS := FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION
 gpu-other: $(INSTALLED)
+	$(BIN)/python benchmarks/bench.py --only=games --rounds=1
 	XLA_FLAGS=--xla_gpu_enable_command_buffer=$(GRAPHS) \
 	  $(BIN)/python benchmarks/bench.py --only=seeds --rounds=1
-	$(BIN)/python benchmarks/bench.py --only=games --rounds=1
 
 soak: $(INSTALLED)
 	$(BIN)/python benchmarks/soak.py --output=results/soak-$$(date +%Y%m%d-%H%M%S)

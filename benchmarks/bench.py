@@ -19,6 +19,7 @@ import os
 import pathlib
 import platform
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -198,6 +199,7 @@ def main() -> int:
   if unknown := set(chosen) - set(names):
     parser.error(f"no table is called {unknown.pop()!r}; they are {', '.join(names)}.")
   output = pathlib.Path("results/bench_quick") if args.quick else RESULTS
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # And its sample ends.
   made, num_failures = tables.make(quick=args.quick), 0
   if not args.page:
     rounds = args.rounds or (1 if args.quick else 3)
